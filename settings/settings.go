@@ -1,0 +1,331 @@
+// Package settings reads what the environment says, once, at the start of a process. A missing or
+// malformed setting is one line that names it; a secret's value is never part of that line.
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/nyaruka/phonenumbers"
+)
+
+// Settings is everything a process may be told from outside. The zero value is not usable: Load it.
+// Durations are written as Go writes them (100ms, 5m, 1h).
+type Settings struct {
+	Addr          string `env:"TODOKU_ADDR" envDefault:"127.0.0.1:8080"`
+	WorkerAddr    string `env:"TODOKU_WORKER_ADDR" envDefault:"127.0.0.1:8081"`
+	PublicURL     string `env:"TODOKU_PUBLIC_URL"`
+	APIKey        string `env:"TODOKU_API_KEY" secret:"true"`
+	TemporalUIURL string `env:"TODOKU_TEMPORAL_UI_URL"`
+	LogLevel      string `env:"TODOKU_LOG_LEVEL" envDefault:"info"`
+
+	DatabaseURL string `env:"DATABASE_URL" secret:"true"`
+
+	TwilioAccountSID          string `env:"TWILIO_ACCOUNT_SID" secret:"true"`
+	TwilioAuthToken           string `env:"TWILIO_AUTH_TOKEN" secret:"true"`
+	TwilioPhoneNumber         string `env:"TWILIO_PHONE_NUMBER"`
+	TwilioMessagingServiceSID string `env:"TWILIO_MESSAGING_SERVICE_SID"`
+	TwilioAPIURL              string `env:"TWILIO_API_URL"`
+
+	SMSSendInterval  time.Duration `env:"SMS_SEND_INTERVAL" envDefault:"100ms"`
+	CallSendInterval time.Duration `env:"CALL_SEND_INTERVAL" envDefault:"500ms"`
+	StatusCheckDelay time.Duration `env:"STATUS_CHECK_DELAY" envDefault:"5m"`
+	AmbiguityWindow  time.Duration `env:"AMBIGUITY_WINDOW" envDefault:"60s"`
+	SendDeadline     time.Duration `env:"SEND_DEADLINE" envDefault:"1h"`
+	BatchShardSize   string        `env:"BATCH_SHARD_SIZE" envDefault:"auto"`
+
+	AllowedCountries []string `env:"ALLOWED_COUNTRIES" envDefault:"JP"`
+	CallRequireHuman bool     `env:"CALL_REQUIRE_HUMAN" envDefault:"false"`
+	PhoneHashKey     string   `env:"PHONE_HASH_KEY" secret:"true"`
+	DefaultRegion    string   `env:"DEFAULT_REGION" envDefault:"JP"`
+	DefaultTimezone  string   `env:"DEFAULT_TIMEZONE" envDefault:"Asia/Tokyo"`
+
+	location *time.Location
+}
+
+// Error says which setting stops a start, why, and what to write instead.
+type Error struct{ Name, Problem string }
+
+func (e *Error) Error() string { return e.Name + " " + e.Problem }
+
+// Need names what a process cannot work without. Settings that a process does not need may be
+// missing, but never malformed.
+type Need uint
+
+const (
+	Database Need = 1 << iota // DATABASE_URL
+	Carrier                   // Twilio's credentials and at least one sender
+	Phones                    // PHONE_HASH_KEY
+)
+
+// Load reads the settings from the process's environment.
+func Load(need Need) (*Settings, error) { return LoadFrom(env.ToMap(os.Environ()), need) }
+
+// LoadFrom reads the settings from environ. For each secret NAME, NAME_FILE may name a file that
+// holds it instead; the file's last line break is left out.
+func LoadFrom(environ map[string]string, need Need) (*Settings, error) {
+	resolved, err := withSecretFiles(environ)
+	if err != nil {
+		return nil, err
+	}
+	var s Settings
+	if err := env.ParseWithOptions(&s, env.Options{Environment: resolved}); err != nil {
+		return nil, parseError(err)
+	}
+	for i, c := range s.AllowedCountries {
+		s.AllowedCountries[i] = strings.ToUpper(strings.TrimSpace(c))
+	}
+	s.DefaultRegion = strings.ToUpper(strings.TrimSpace(s.DefaultRegion))
+	s.PublicURL = strings.TrimRight(s.PublicURL, "/")
+	s.TwilioAPIURL = strings.TrimRight(s.TwilioAPIURL, "/")
+	s.TemporalUIURL = strings.TrimRight(s.TemporalUIURL, "/")
+	for _, check := range []func(*Settings, Need) error{
+		checkAddresses, checkDatabase, checkCarrier, checkPublicURL, checkPaces, checkRegions, checkPhoneHashKey, checkLogLevel,
+	} {
+		if err := check(&s, need); err != nil {
+			return nil, err
+		}
+	}
+	return &s, nil
+}
+
+// Secrets returns the values that must never be printed, for the log handler.
+func (s *Settings) Secrets() []string {
+	var secrets []string
+	v := reflect.ValueOf(*s)
+	for i := range v.NumField() {
+		if v.Type().Field(i).Tag.Get("secret") == "true" && v.Field(i).String() != "" {
+			secrets = append(secrets, v.Field(i).String())
+		}
+	}
+	return secrets
+}
+
+// Location is the zone of DEFAULT_TIMEZONE.
+func (s *Settings) Location() *time.Location { return s.location }
+
+// Level is the level of TODOKU_LOG_LEVEL.
+func (s *Settings) Level() slog.Level {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(s.LogLevel)) // checked by Load
+	return level
+}
+
+// RealTwilio reports whether sends go to Twilio itself and not to a stand-in.
+func (s *Settings) RealTwilio() bool { return s.TwilioAPIURL == "" }
+
+func withSecretFiles(environ map[string]string) (map[string]string, error) {
+	resolved := make(map[string]string, len(environ))
+	for name, value := range environ {
+		if value != "" { // an empty variable is an unset one, as in .env.example
+			resolved[name] = value
+		}
+	}
+	t := reflect.TypeFor[Settings]()
+	for i := range t.NumField() {
+		if t.Field(i).Tag.Get("secret") != "true" {
+			continue
+		}
+		name := t.Field(i).Tag.Get("env")
+		path := resolved[name+"_FILE"]
+		if path == "" {
+			continue
+		}
+		if resolved[name] != "" {
+			return nil, &Error{name, "and " + name + "_FILE are both set: keep one of them"}
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, &Error{name + "_FILE", fmt.Sprintf("cannot be read: %v", errors.Unwrap(err))}
+		}
+		resolved[name] = strings.TrimRight(string(content), "\r\n")
+	}
+	return resolved, nil
+}
+
+// parseError turns the library's error into one line that names the variable. Only durations and
+// booleans can fail to parse, so no secret is in it.
+func parseError(err error) error {
+	var parse env.ParseError
+	if errors.As(err, &parse) {
+		if f, ok := reflect.TypeFor[Settings]().FieldByName(parse.Name); ok {
+			hint := "is not a " + f.Type.String()
+			switch f.Type {
+			case reflect.TypeFor[time.Duration]():
+				hint = "is not a duration: write it as Go does, for example 100ms, 5m or 1h"
+			case reflect.TypeFor[bool]():
+				hint = "is neither true nor false"
+			}
+			return &Error{f.Tag.Get("env"), hint}
+		}
+	}
+	return fmt.Errorf("read settings: %w", err)
+}
+
+func checkAddresses(s *Settings, _ Need) error {
+	for _, a := range []struct{ name, value string }{{"TODOKU_ADDR", s.Addr}, {"TODOKU_WORKER_ADDR", s.WorkerAddr}} {
+		_, port, err := net.SplitHostPort(a.value)
+		if n, perr := strconv.Atoi(port); err != nil || perr != nil || n < 0 || n > 65535 {
+			return &Error{a.name, "is not host:port, for example 127.0.0.1:8080"}
+		}
+	}
+	if s.TemporalUIURL != "" && !isHTTP(s.TemporalUIURL) {
+		return &Error{"TODOKU_TEMPORAL_UI_URL", "is not an http or https address, for example http://127.0.0.1:8233"}
+	}
+	return nil
+}
+
+func checkDatabase(s *Settings, need Need) error {
+	if s.DatabaseURL == "" && need&Database != 0 {
+		return &Error{"DATABASE_URL", "is missing: set it to postgres://USER:PASSWORD@HOST:5432/todoku, or run `todoku dev`, which starts a Postgres of its own"}
+	}
+	if s.DatabaseURL != "" && !strings.HasPrefix(s.DatabaseURL, "postgres://") && !strings.HasPrefix(s.DatabaseURL, "postgresql://") {
+		return &Error{"DATABASE_URL", "does not begin with postgres://: write postgres://USER:PASSWORD@HOST:5432/todoku"}
+	}
+	return nil
+}
+
+var (
+	accountSID          = regexp.MustCompile(`^AC[0-9a-fA-F]{32}$`)
+	messagingServiceSID = regexp.MustCompile(`^MG[0-9a-fA-F]{32}$`)
+	alphanumeric        = regexp.MustCompile(`^[A-Za-z0-9]+$`)
+	e164                = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
+)
+
+func checkCarrier(s *Settings, need Need) error {
+	if need&Carrier != 0 {
+		switch {
+		case s.TwilioAccountSID == "":
+			return &Error{"TWILIO_ACCOUNT_SID", "is missing: copy it from the Twilio console, or run `todoku dev`, which has a simulator of Twilio"}
+		case s.TwilioAuthToken == "":
+			return &Error{"TWILIO_AUTH_TOKEN", "is missing: copy it from the Twilio console"}
+		case s.TwilioPhoneNumber == "" && s.TwilioMessagingServiceSID == "":
+			return &Error{"TWILIO_PHONE_NUMBER", "and TWILIO_MESSAGING_SERVICE_SID are both missing: set at least one sender (calls need a number)"}
+		}
+	}
+	switch {
+	case s.TwilioAccountSID != "" && !accountSID.MatchString(s.TwilioAccountSID):
+		return &Error{"TWILIO_ACCOUNT_SID", "is not an account SID: AC and 32 hexadecimal digits"}
+	case s.TwilioAuthToken != "" && !alphanumeric.MatchString(s.TwilioAuthToken):
+		return &Error{"TWILIO_AUTH_TOKEN", "has characters other than letters and digits: copy it once more"}
+	case s.TwilioPhoneNumber != "" && !e164.MatchString(s.TwilioPhoneNumber):
+		return &Error{"TWILIO_PHONE_NUMBER", "is not in E.164 form, for example +15005550006"}
+	case s.TwilioMessagingServiceSID != "" && !messagingServiceSID.MatchString(s.TwilioMessagingServiceSID):
+		return &Error{"TWILIO_MESSAGING_SERVICE_SID", "is not a Messaging Service SID: MG and 32 hexadecimal digits"}
+	case s.TwilioAPIURL != "" && !isHTTP(s.TwilioAPIURL):
+		return &Error{"TWILIO_API_URL", "is not an http or https address; leave it empty for Twilio itself"}
+	}
+	return nil
+}
+
+// checkPublicURL refuses an address that Twilio could not call: callbacks would be lost without a word.
+func checkPublicURL(s *Settings, need Need) error {
+	if s.PublicURL == "" {
+		return nil
+	}
+	u, err := url.Parse(s.PublicURL)
+	switch {
+	case err != nil || !isHTTP(s.PublicURL):
+		return &Error{"TODOKU_PUBLIC_URL", "is not an address: write https://HOST, or leave it empty to ask Twilio instead of being called"}
+	case u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		return &Error{"TODOKU_PUBLIC_URL", "has a query, a fragment or a user: write only https://HOST and, if there is one, the path"}
+	case strings.Contains(u.Hostname(), "_"):
+		return &Error{"TODOKU_PUBLIC_URL", "has an underscore in its host name, which Twilio refuses"}
+	}
+	if need&Carrier == 0 || !s.RealTwilio() {
+		return nil
+	}
+	if u.Scheme != "https" || !publicHost(u.Hostname()) {
+		return &Error{"TODOKU_PUBLIC_URL", "is not a public https address, so Twilio could not call it: put a TLS proxy or tunnel in front, or leave it empty to ask Twilio instead of being called"}
+	}
+	return nil
+}
+
+func publicHost(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.IsGlobalUnicast() && !ip.IsPrivate()
+	}
+	host = strings.ToLower(host)
+	for _, local := range []string{".local", ".localhost", ".internal", ".lan", ".test", ".invalid"} {
+		if strings.HasSuffix(host, local) {
+			return false
+		}
+	}
+	return strings.Contains(host, ".")
+}
+
+func checkPaces(s *Settings, _ Need) error {
+	for _, d := range []struct {
+		name       string
+		value, min time.Duration
+		max        time.Duration
+	}{
+		{"SMS_SEND_INTERVAL", s.SMSSendInterval, 0, time.Hour},
+		{"CALL_SEND_INTERVAL", s.CallSendInterval, 0, time.Hour},
+		{"STATUS_CHECK_DELAY", s.StatusCheckDelay, time.Second, 24 * time.Hour},
+		{"AMBIGUITY_WINDOW", s.AmbiguityWindow, time.Second, time.Hour},
+		{"SEND_DEADLINE", s.SendDeadline, time.Second, 7 * 24 * time.Hour},
+	} {
+		if d.value < d.min || d.value > d.max {
+			return &Error{d.name, fmt.Sprintf("is out of range: choose from %v to %v", d.min, d.max)}
+		}
+	}
+	if s.BatchShardSize == "auto" {
+		return nil
+	}
+	if n, err := strconv.Atoi(s.BatchShardSize); err != nil || n < 1 || n > 500 {
+		return &Error{"BATCH_SHARD_SIZE", "is neither auto nor a number from 1 to 500"}
+	}
+	return nil
+}
+
+func checkRegions(s *Settings, _ Need) (err error) {
+	for _, r := range slices.Concat(s.AllowedCountries, []string{s.DefaultRegion}) {
+		if !phonenumbers.GetSupportedRegions()[r] {
+			name := "ALLOWED_COUNTRIES"
+			if r == s.DefaultRegion {
+				name = "DEFAULT_REGION"
+			}
+			return &Error{name, fmt.Sprintf("has %q, which is not an ISO 3166 country code such as JP or US", r)}
+		}
+	}
+	if s.location, err = time.LoadLocation(s.DefaultTimezone); err != nil {
+		return &Error{"DEFAULT_TIMEZONE", fmt.Sprintf("is %q, which is no zone of the IANA database such as Asia/Tokyo", s.DefaultTimezone)}
+	}
+	return nil
+}
+
+func checkPhoneHashKey(s *Settings, need Need) error {
+	switch {
+	case s.PhoneHashKey == "" && need&Phones != 0:
+		return &Error{"PHONE_HASH_KEY", "is missing: set it to the output of `openssl rand -hex 32` and never change it, since numbers are found by it"}
+	case s.PhoneHashKey != "" && len(s.PhoneHashKey) < 32:
+		return &Error{"PHONE_HASH_KEY", "is shorter than 32 characters: use the output of `openssl rand -hex 32`"}
+	}
+	return nil
+}
+
+func checkLogLevel(s *Settings, _ Need) error {
+	var level slog.Level
+	if level.UnmarshalText([]byte(s.LogLevel)) != nil {
+		return &Error{"TODOKU_LOG_LEVEL", "is none of debug, info, warn, error"}
+	}
+	return nil
+}
+
+func isHTTP(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+}
