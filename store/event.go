@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// EventKind says what happened to a notification at one moment of its timeline.
+type EventKind string
+
+const (
+	EventAccepted     EventKind = "accepted"          // written to the ledger
+	EventReceipt      EventKind = "receipt"           // the carrier said something
+	EventConflict     EventKind = "conflicting_final" // a final word that contradicts an earlier final word
+	EventSecondSID    EventKind = "second_sid"        // the carrier accepted the notification twice
+	EventUnknownWord  EventKind = "unknown_word"      // a carrier status never heard of
+	EventUnknownID    EventKind = "unknown_id"        // a receipt for an id that the ledger does not have
+	EventTryFailed    EventKind = "try_failed"        // the carrier refused this try; another one follows
+	EventRefused      EventKind = "refused"           // the carrier refused for good
+	EventAmbiguous    EventKind = "ambiguous"         // the answer to a create was never read
+	EventNotAtCarrier EventKind = "not_at_carrier"    // proved: an ambiguous send was never accepted
+	EventExpired      EventKind = "deadline_passed"   // SEND_DEADLINE, AMBIGUOUS_SEND or NO_RECEIPT
+	EventStopped      EventKind = "sender_stopped"    // an account or sender error; the row waits
+)
+
+// Event is one entry of a notification's timeline.
+type Event struct {
+	ID             int64
+	NotificationID uuid.UUID
+	At             time.Time
+	Kind           EventKind
+	Status         *string // of the row after the event
+	Source         *string // create, webhook or poll
+	TwilioStatus   *string
+	TwilioSID      *string
+	ErrorCode      *string
+	Detail         *string
+}
+
+// Events returns a notification's timeline, oldest first; at most 1,000 entries.
+func (s *Store) Events(ctx context.Context, id uuid.UUID) ([]Event, error) {
+	events, err := many(ctx, s, pgx.RowToStructByPos[Event], `
+		SELECT id, notification_id, at, kind, status::text, source, twilio_status, twilio_sid, error_code, detail
+		FROM notification_events
+		WHERE notification_id = $1
+		ORDER BY id
+		LIMIT 1000`, id)
+	if err != nil {
+		return nil, fmt.Errorf("read timeline: %w", err)
+	}
+	return events, nil
+}

@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/todoku/todoku/notify"
+)
+
+// Sender is a number or Messaging Service with its pace and, where an account or sender error has
+// stopped it, why.
+type Sender struct {
+	ID         int64
+	Channel    notify.Channel
+	Address    string
+	NextSlot   *time.Time // the earliest moment of its next create; nil when it is free now
+	Waiting    int64      // accepted notifications that were not claimed yet
+	StoppedAt  *time.Time
+	StopCode   *string
+	StopReason *string
+}
+
+// EnsureSender returns the id of the channel's sender with that address, adding it when it is new.
+func (s *Store) EnsureSender(ctx context.Context, channel notify.Channel, address string) (int64, error) {
+	id, err := one(ctx, s, pgx.RowTo[int64], `
+		INSERT INTO senders (channel, address) VALUES ($1, $2)
+		ON CONFLICT (channel, address) DO UPDATE SET address = EXCLUDED.address
+		RETURNING id`, channel, address)
+	if err != nil {
+		return 0, fmt.Errorf("ensure sender: %w", err)
+	}
+	return id, nil
+}
+
+const senderColumns = `s.id, s.channel::text, s.address,
+	CASE WHEN s.next_slot > now() THEN s.next_slot END,
+	(SELECT count(*) FROM notifications n WHERE n.sender_id = s.id AND n.status = 'ACCEPTED'),
+	s.stopped_at, s.stop_code, s.stop_reason`
+
+// Senders lists every sender, the oldest first.
+func (s *Store) Senders(ctx context.Context) ([]Sender, error) {
+	senders, err := many(ctx, s, pgx.RowToStructByPos[Sender], `
+		SELECT `+senderColumns+` FROM senders s ORDER BY s.id`)
+	if err != nil {
+		return nil, fmt.Errorf("list senders: %w", err)
+	}
+	return senders, nil
+}
+
+// StopSender stops a sender after an error that concerns it and not one notification; every claim
+// reads the sender's row, so this commit is the edge. With all set, every sender is stopped: the
+// account itself was refused. The first reason is kept until the sender is resumed.
+func (s *Store) StopSender(ctx context.Context, id int64, all bool, code, reason string) error {
+	_, err := s.pool.Exec(ctx, `
+		UPDATE senders SET stopped_at = now(), stop_code = $3, stop_reason = $4
+		WHERE (id = $1 OR $2) AND stopped_at IS NULL`, id, all, code, reason)
+	if err != nil {
+		return fmt.Errorf("stop sender: %w", err)
+	}
+	return nil
+}
+
+// ResumeSender lets a stopped sender go on. Resuming one that runs changes nothing.
+func (s *Store) ResumeSender(ctx context.Context, id int64) (Sender, error) {
+	sender, err := one(ctx, s, pgx.RowToStructByPos[Sender], `
+		WITH s AS (
+			UPDATE senders SET stopped_at = NULL, stop_code = NULL, stop_reason = NULL
+			WHERE id = $1
+			RETURNING *
+		)
+		SELECT `+senderColumns+` FROM s`, id)
+	if err != nil {
+		return sender, fmt.Errorf("resume sender %d: %w", id, err)
+	}
+	return sender, nil
+}
+
+// DelaySender keeps a sender from posting for a while, as the carrier asked with Retry-After.
+func (s *Store) DelaySender(ctx context.Context, id int64, pause time.Duration) error {
+	_, err := s.pool.Exec(ctx, `
+		UPDATE senders SET next_slot = greatest(next_slot, clock_timestamp() + $2::interval)
+		WHERE id = $1`, id, pause)
+	if err != nil {
+		return fmt.Errorf("delay sender: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,292 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/store"
+)
+
+func seconds(n int) *int { return &n }
+
+// What the carrier may say of one notification, and the row that must result, whatever the order.
+var receiptSets = []struct {
+	name         string
+	channel      notify.Channel
+	requireHuman bool
+	receipts     []notify.Receipt
+	want         string
+}{
+	{"SMS delivered", notify.SMS, false, []notify.Receipt{
+		{Word: "queued"}, {Word: "sending"}, {Word: "sent", Segments: 2}, {Word: "delivered"},
+	}, "SUCCESS delivered segments=2"},
+	{"SMS still on its way", notify.SMS, false, []notify.Receipt{{Word: "accepted"}, {Word: "queued"}, {Word: "sent"}}, "PENDING sent"},
+	{"SMS undelivered, once without its code", notify.SMS, false, []notify.Receipt{
+		{Word: "sent"}, {Word: "undelivered", ErrorCode: "30003"}, {Word: "undelivered"},
+	}, "FAILED undelivered code=30003"},
+	{"SMS with two finals", notify.SMS, false, []notify.Receipt{
+		{Word: "sent"}, {Word: "undelivered", ErrorCode: "30008"}, {Word: "delivered"},
+	}, "SUCCESS delivered"},
+	{"SMS with two codes", notify.SMS, false, []notify.Receipt{
+		{Word: "failed", ErrorCode: "9999"}, {Word: "failed", ErrorCode: "30008"},
+	}, "FAILED failed code=30008"},
+	{"SMS with a word never heard of", notify.SMS, false, []notify.Receipt{{Word: "teleported"}, {Word: "sent"}}, "PENDING sent"},
+	{"call answered", notify.Call, false, []notify.Receipt{
+		{Word: "initiated"}, {Word: "ringing"}, {Word: "in-progress"}, {Word: "completed", Duration: seconds(12)},
+	}, "SUCCESS completed duration=12"},
+	{"call whose duration is not told", notify.Call, false, []notify.Receipt{{Word: "ringing"}, {Word: "completed"}}, "PENDING completed"},
+	{"call whose duration is told by one of two", notify.Call, false, []notify.Receipt{
+		{Word: "completed"}, {Word: "completed", Duration: seconds(7)}, {Word: "ringing"},
+	}, "SUCCESS completed duration=7"},
+	{"call that ended after 0 s", notify.Call, false, []notify.Receipt{
+		{Word: "in-progress"}, {Word: "completed", Duration: seconds(0)},
+	}, "FAILED completed failure=NOT_ANSWERED duration=0"},
+	{"call that a machine took", notify.Call, false, []notify.Receipt{
+		{Word: "in-progress", AnsweredBy: "machine_start"}, {Word: "completed", Duration: seconds(9)},
+	}, "SUCCESS completed duration=9 answered_by=machine_start"},
+	{"call for a person that a machine took", notify.Call, true, []notify.Receipt{
+		{Word: "in-progress", AnsweredBy: "machine_start"}, {Word: "completed", Duration: seconds(9)},
+	}, "FAILED completed failure=ANSWERED_BY_MACHINE duration=9 answered_by=machine_start"},
+	{"call for a person that a person took", notify.Call, true, []notify.Receipt{
+		{Word: "in-progress", AnsweredBy: "unknown"}, {Word: "completed", Duration: seconds(9), AnsweredBy: "human"},
+	}, "SUCCESS completed duration=9 answered_by=human"},
+	{"call for a person of which it is not told who took it", notify.Call, true, []notify.Receipt{
+		{Word: "completed", Duration: seconds(9)},
+	}, "PENDING completed duration=9"},
+	{"busy call", notify.Call, false, []notify.Receipt{{Word: "ringing"}, {Word: "busy", Duration: seconds(0)}}, "FAILED busy duration=0"},
+	{"unanswered call", notify.Call, false, []notify.Receipt{{Word: "initiated"}, {Word: "no-answer"}}, "FAILED no-answer"},
+	{"canceled call", notify.Call, false, []notify.Receipt{{Word: "queued"}, {Word: "canceled"}}, "FAILED canceled"},
+}
+
+func TestReceiptsInAnyOrderAndGroupingEndInTheSameRow(t *testing.T) {
+	s := openStore(t)
+	for _, set := range receiptSets {
+		t.Run(set.name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				id := accept(t, s, set.channel, set.requireHuman)
+				repeats := rapid.SliceOfN(rapid.SampledFrom(set.receipts), 0, 3).Draw(t, "repeats")
+				order := rapid.Permutation(append(repeats, set.receipts...)).Draw(t, "order")
+				for i := range order {
+					order[i].NotificationID, order[i].Channel = id.String(), set.channel
+					order[i].Source = rapid.SampledFrom([]notify.Source{notify.FromWebhook, notify.FromPoll}).Draw(t, "source")
+				}
+				for first := 0; first < len(order); {
+					n := rapid.IntRange(1, len(order)-first).Draw(t, "group")
+					settle(t, s, order[first:first+n]...)
+					first += n
+				}
+				if got := outcome(t, s, id); got != set.want {
+					t.Fatalf("the row is\n%s, want\n%s", got, set.want)
+				}
+				events, err := s.Events(context.Background(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(events) != len(order)+1 {
+					t.Fatalf("the timeline has %d entries: want the acceptance and all %d receipts", len(events), len(order))
+				}
+			})
+		})
+	}
+}
+
+func TestAReceiptBeatsWhatWeDecidedOurselves(t *testing.T) {
+	s := openStore(t)
+	tests := []struct {
+		name    string
+		decide  func(testing.TB, uuid.UUID)
+		receipt notify.Receipt
+		want    string
+	}{
+		{"ACCEPTED", func(testing.TB, uuid.UUID) {}, notify.Receipt{Word: "delivered"}, "SUCCESS delivered"},
+		{"SENDING", func(t testing.TB, id uuid.UUID) { claim(t, s, id) }, notify.Receipt{Word: "sent"}, "PENDING sent"},
+		{"CANCELED", func(t testing.TB, id uuid.UUID) { decide(t, s, id, notify.Cancel, "") }, notify.Receipt{Word: "sent"}, "PENDING sent"},
+		{"FAILED by us", func(t testing.TB, id uuid.UUID) { decide(t, s, id, notify.Expire, notify.CodeSendDeadline) },
+			notify.Receipt{Word: "delivered"}, "SUCCESS delivered"},
+		{"refused by the carrier's answer", func(t testing.TB, id uuid.UUID) {
+			if held, err := s.Refuse(t.Context(), id, *claim(t, s, id).Token, store.Failure{Kind: store.EventRefused, ErrorCode: "21610"}); err != nil || !held {
+				t.Fatal(held, err)
+			}
+		}, notify.Receipt{Word: "delivered"}, "SUCCESS delivered"},
+		{"UNKNOWN because ambiguous", func(t testing.TB, id uuid.UUID) {
+			if held, err := s.Doubt(t.Context(), id, *claim(t, s, id).Token, store.Failure{Kind: store.EventExpired, FailureCode: notify.CodeAmbiguousSend}); err != nil || !held {
+				t.Fatal(held, err)
+			}
+		}, notify.Receipt{Word: "queued"}, "PENDING queued"},
+		{"UNKNOWN without a receipt, by a final word", func(t testing.TB, id uuid.UUID) { forsake(t, s, id) }, notify.Receipt{Word: "delivered"}, "SUCCESS delivered"},
+		{"but not UNKNOWN without a receipt, by a word on the way", func(t testing.TB, id uuid.UUID) { forsake(t, s, id) },
+			notify.Receipt{Word: "sent"}, "UNKNOWN sent failure=NO_RECEIPT"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			id := accept(t, s, notify.SMS, false)
+			test.decide(t, id)
+			test.receipt.NotificationID, test.receipt.Channel, test.receipt.Source = id.String(), notify.SMS, notify.FromWebhook
+			settle(t, s, test.receipt)
+			if got := outcome(t, s, id); got != test.want {
+				t.Errorf("the row is %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestReceiptBeforeSendReturns(t *testing.T) {
+	s := openStore(t)
+	id, sid := accept(t, s, notify.SMS, false), newSID("SM")
+	token := *claim(t, s, id).Token
+	settled := settle(t, s, notify.Receipt{NotificationID: id.String(), Channel: notify.SMS, SID: sid, Word: "delivered", Source: notify.FromWebhook})
+	if len(settled) != 1 || !settled[0].JustSettled() || settled[0].WorkflowID == nil {
+		t.Fatalf("settled %+v: want the row just settled, with its workflow to signal", settled)
+	}
+	settle(t, s, notify.Receipt{NotificationID: id.String(), Channel: notify.SMS, SID: sid, Word: "queued", Segments: 3, Source: notify.FromCreate})
+	if got, want := outcome(t, s, id), "SUCCESS delivered segments=3"; got != want {
+		t.Errorf("the row is %s, want %s", got, want)
+	}
+	if held, err := s.Refuse(t.Context(), id, token, store.Failure{Kind: store.EventRefused, ErrorCode: "21610"}); held || err != nil {
+		t.Errorf("an error answer moved a row that no longer holds its token: %v %v", held, err)
+	}
+}
+
+func TestWhatTheTimelineMarks(t *testing.T) {
+	s := openStore(t)
+	id := accept(t, s, notify.SMS, false)
+	receipt := func(word, sid string) store.Settled {
+		got := settle(t, s, notify.Receipt{NotificationID: id.String(), Channel: notify.SMS, SID: sid, Word: word, Source: notify.FromWebhook})
+		if len(got) != 1 {
+			t.Fatalf("settled %d rows, want 1", len(got))
+		}
+		return got[0]
+	}
+	first, second := newSID("SM"), newSID("SM")
+	receipt("sent", first)
+	receipt("teleported", first)
+	receipt("delivered", first)
+	if !receipt("undelivered", first).Conflict {
+		t.Error("two finals that disagree are not marked")
+	}
+	if receipt("delivered", first).Conflict {
+		t.Error("a repeat is marked as a conflict")
+	}
+	if !receipt("sent", second).SecondSID {
+		t.Error("a second SID is not marked")
+	}
+	events, err := s.Events(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, e := range events {
+		kinds = append(kinds, string(e.Kind))
+	}
+	if got, want := strings.Join(kinds, " "), "accepted receipt unknown_word receipt conflicting_final receipt second_sid"; got != want {
+		t.Errorf("the timeline is\n%s, want\n%s", got, want)
+	}
+}
+
+func TestReceiptsThatNoRowWaitsForAreRecorded(t *testing.T) {
+	s := openStore(t)
+	unknown := uuid.New()
+	if settled := settle(t, s, notify.Receipt{NotificationID: unknown.String(), Channel: notify.SMS, SID: newSID("SM"), Word: "sent", Source: notify.FromWebhook}); len(settled) != 0 {
+		t.Errorf("settled %+v: want nothing", settled)
+	}
+	events, err := s.Events(t.Context(), unknown)
+	if err != nil || len(events) != 1 || events[0].Kind != store.EventUnknownID {
+		t.Errorf("events %+v, error %v: want the receipt recorded", events, err)
+	}
+	if _, err := s.Settle(t.Context(), notify.Receipt{NotificationID: "x", Channel: notify.SMS, SID: "y", Word: "sent"}); err == nil {
+		t.Error("a receipt without a usable id was taken")
+	}
+	sms := accept(t, s, notify.SMS, false)
+	if settled := settle(t, s, notify.Receipt{NotificationID: sms.String(), Channel: notify.Call, SID: newSID("CA"), Word: "completed", Source: notify.FromWebhook}); len(settled) != 0 {
+		t.Errorf("a call's receipt settled an SMS: %+v", settled)
+	}
+}
+
+func TestASIDAloneFindsItsRow(t *testing.T) {
+	s := openStore(t)
+	id, sid := accept(t, s, notify.Call, false), newSID("CA")
+	settle(t, s, notify.Receipt{NotificationID: id.String(), Channel: notify.Call, SID: sid, Word: "queued", Source: notify.FromCreate})
+	settle(t, s, notify.Receipt{Channel: notify.Call, SID: sid, Word: "busy", Source: notify.FromPoll})
+	if got, want := outcome(t, s, id), "FAILED busy"; got != want {
+		t.Errorf("the row is %s, want %s", got, want)
+	}
+}
+
+func TestTwoRowsNeverShareASID(t *testing.T) {
+	s := openStore(t)
+	one, other, sid := accept(t, s, notify.SMS, false), accept(t, s, notify.SMS, false), newSID("SM")
+	for _, id := range []uuid.UUID{one, other} {
+		settle(t, s, notify.Receipt{NotificationID: id.String(), Channel: notify.SMS, SID: sid, Word: "sent", Source: notify.FromWebhook})
+	}
+	n, err := s.Notification(t.Context(), other)
+	if err != nil || n.TwilioSID != nil || n.Status != notify.Pending {
+		t.Errorf("the second row is %+v, error %v: want it PENDING, without the first one's SID", n, err)
+	}
+}
+
+func TestConcurrentGroupsDoNotDeadlock(t *testing.T) {
+	s := openStore(t)
+	var ids []uuid.UUID
+	for range 40 {
+		ids = append(ids, accept(t, s, notify.SMS, false))
+	}
+	errs := make(chan error)
+	for writer := range 8 {
+		go func() {
+			var err error
+			for round := range 20 {
+				group := make([]notify.Receipt, len(ids))
+				for i := range ids {
+					at := (i*7 + writer*13 + round) % len(ids) // every writer in an order of its own
+					word := notify.CarrierWords(notify.SMS)[(i+round)%11].Name
+					group[i] = notify.Receipt{NotificationID: ids[at].String(), Channel: notify.SMS, Word: word, Source: notify.FromWebhook}
+				}
+				if _, settleErr := s.Settle(context.Background(), group...); settleErr != nil {
+					err = settleErr
+				}
+			}
+			errs <- err
+		}()
+	}
+	for range 8 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func newSID(prefix string) string { return prefix + strings.ReplaceAll(uuid.NewString(), "-", "") }
+
+func settle(t rapid.TB, s *store.Store, receipts ...notify.Receipt) []store.Settled {
+	t.Helper()
+	settled, err := s.Settle(context.Background(), receipts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settled
+}
+
+// outcome writes what of a row depends on its receipts.
+func outcome(t rapid.TB, s *store.Store, id uuid.UUID) string {
+	t.Helper()
+	n, err := s.Notification(context.Background(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(n.Status) + " " + *n.TwilioStatus
+	text += field("code", n.TwilioErrorCode) + field("failure", n.FailureCode)
+	return text + field("duration", n.DurationSeconds) + field("answered_by", n.AnsweredBy) + field("segments", n.Segments)
+}
+
+func field[T any](name string, value *T) string {
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprintf(" %s=%v", name, *value)
+}

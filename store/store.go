@@ -1,0 +1,93 @@
+// Package store is the ledger and every other table: all SQL of the product lives here, one
+// statement per idea, next to the Go function that runs it.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// ErrNotFound means that the ledger has no such row.
+var ErrNotFound = errors.New("not found")
+
+// Store runs statements on a pool of connections. It is safe for concurrent use.
+type Store struct{ pool *pgxpool.Pool }
+
+// Open connects to the database at url (postgres://…). It fails when the database cannot be reached
+// within 5 s; the error names the host and never the password.
+func Open(ctx context.Context, url string) (*Store, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, errors.New("DATABASE_URL cannot be read as postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+	}
+	if config.ConnConfig.RuntimeParams["application_name"] == "" {
+		config.ConnConfig.RuntimeParams["application_name"] = "todoku"
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	s := &Store{pool: pool}
+	pingCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := s.Ping(pingCtx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("DATABASE_URL: the database %s on %s:%d cannot be reached: %w",
+			config.ConnConfig.Database, config.ConnConfig.Host, config.ConnConfig.Port, err)
+	}
+	return s, nil
+}
+
+// Close waits for running statements and closes every connection.
+func (s *Store) Close() { s.pool.Close() }
+
+// Ping reports whether the database answers.
+func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
+
+// IsOutage reports whether err says that the database could not be reached or is shutting down, so
+// that the same call may succeed later. Nothing is known of what a statement that failed so has done.
+func IsOutage(err error) bool {
+	var answer *pgconn.PgError
+	if errors.As(err, &answer) {
+		switch answer.Code[:2] {
+		case "08", "53", "57": // connection exception, insufficient resources, operator intervention
+			return true
+		}
+		return false
+	}
+	var network net.Error
+	var connect *pgconn.ConnectError
+	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// one runs a query that answers with exactly one row.
+func one[T any](ctx context.Context, s *Store, scan pgx.RowToFunc[T], sql string, args ...any) (T, error) {
+	rows, err := s.pool.Query(ctx, sql, args...)
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	row, err := pgx.CollectExactlyOneRow(rows, scan)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return row, ErrNotFound
+	}
+	return row, err
+}
+
+// many runs a query that answers with any number of rows.
+func many[T any](ctx context.Context, s *Store, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
+	rows, err := s.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, scan)
+}

@@ -1,0 +1,85 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/todoku/todoku/devstack/devstacktest"
+	"github.com/todoku/todoku/migrations"
+	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/store"
+)
+
+func TestMain(m *testing.M) { devstacktest.Main(m) }
+
+func openStore(t testing.TB) *store.Store {
+	t.Helper()
+	url := devstacktest.PostgresFromTemplate(t, "ledger", func(url string) error {
+		_, err := migrations.Up(context.Background(), url)
+		return err
+	})
+	s, err := store.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// A number of the range that is reserved for fiction.
+var recipient = notify.PhoneNumber{E164: "+12025550143", National: "(202) 555-0143", Region: "US"}
+
+func accept(t rapid.TB, s *store.Store, channel notify.Channel, requireHuman bool) uuid.UUID {
+	t.Helper()
+	sender, err := s.EnsureSender(context.Background(), channel, "+15005550006")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return acceptAs(t, s, channel, sender, requireHuman)
+}
+
+func acceptFrom(t rapid.TB, s *store.Store, channel notify.Channel, sender int64) uuid.UUID {
+	t.Helper()
+	return acceptAs(t, s, channel, sender, false)
+}
+
+func acceptAs(t rapid.TB, s *store.Store, channel notify.Channel, sender int64, requireHuman bool) uuid.UUID {
+	t.Helper()
+	ctx := context.Background()
+	id, message := uuid.Must(uuid.NewV7()), "Your prescription is ready."
+	if _, err := s.Accept(ctx, store.NewNotification{
+		ID: id, Channel: channel, To: recipient, ToHash: []byte(recipient.E164), Message: &message, SenderID: sender, RequireHuman: requireHuman,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func terms(id uuid.UUID) store.ClaimTerms {
+	return store.ClaimTerms{ID: id, WorkflowID: "notification/" + id.String(), Lease: 15 * time.Second, Ahead: time.Second}
+}
+
+func claim(t testing.TB, s *store.Store, id uuid.UUID) store.Claim {
+	t.Helper()
+	c, err := s.Claim(t.Context(), terms(id))
+	if err != nil || c.Token == nil {
+		t.Fatalf("claim %+v, error %v", c, err)
+	}
+	return c
+}
+
+func decide(t testing.TB, s *store.Store, id uuid.UUID, move notify.Move, code string) {
+	t.Helper()
+	if moved, err := s.Decide(t.Context(), id, move, store.Failure{Kind: store.EventExpired, FailureCode: code}); err != nil || !moved {
+		t.Fatalf("%v moved the row: %v, error %v", move, moved, err)
+	}
+}
+
+func forsake(t testing.TB, s *store.Store, id uuid.UUID) {
+	settle(t, s, notify.Receipt{NotificationID: id.String(), Channel: notify.SMS, Word: "queued", Source: notify.FromCreate})
+	decide(t, s, id, notify.Forsake, notify.CodeNoReceipt)
+}
