@@ -1,0 +1,99 @@
+// Package activities is what workflows ask for: to send a notification, to look for one whose
+// answer was lost, and to ask the carrier what became of it. Every decision is made on the ledger;
+// an activity's answer only tells the workflow what to do next, and when.
+package activities
+
+import (
+	"cmp"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/todoku/todoku/carrier"
+	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/store"
+)
+
+// Task queues, separate by purpose, so that a flood in one never delays another.
+const (
+	SendSMSQueue     = "send-sms"
+	SendCallQueue    = "send-call"
+	StatusCheckQueue = "status-check"
+)
+
+// SendQueue is the task queue on which a channel's notifications are sent.
+func SendQueue(c notify.Channel) string {
+	if c == notify.Call {
+		return SendCallQueue
+	}
+	return SendSMSQueue
+}
+
+// Action is what a notification's workflow does next.
+type Action string
+
+const (
+	Send        Action = "send"         // post it
+	LookUp      Action = "look up"      // the answer to a create was lost: look for it at the carrier
+	CheckStatus Action = "check status" // the carrier has it: ask what became of it
+	Done        Action = "done"         // its status is final, or it belongs to another workflow
+)
+
+// Next is an activity's answer to its workflow.
+type Next struct {
+	Action Action
+	In     time.Duration // how long to wait for the settled signal first
+	Status notify.Status // of the row now
+}
+
+// Ref names the notification that an activity is about. It carries no personal data: numbers and
+// texts are read from the ledger, inside the activity.
+type Ref struct {
+	ID         uuid.UUID
+	WorkflowID string
+}
+
+// Activities holds what the activities work with.
+type Activities struct {
+	Store   *store.Store
+	Carrier *carrier.Client
+	Log     *slog.Logger
+	Terms   Terms
+}
+
+// Terms are the settings of sending and following up.
+type Terms struct {
+	SMSSendInterval  time.Duration
+	CallSendInterval time.Duration
+	StatusCheckDelay time.Duration // between sending and the first status check
+	AmbiguityWindow  time.Duration // how long an ambiguous send is looked for before it may be repeated
+	SendDeadline     time.Duration // since a row's first claim
+
+	// Lease is how long after a claim its request may still be written to the wire: it outlasts the
+	// wait for a slot. 0 means 15 s.
+	Lease time.Duration
+
+	// AnswerLimit is how long after the lease an answer may still come. 0 means 10 s.
+	AnswerLimit time.Duration
+
+	// CallbackURL makes the address of a notification's status callbacks. Nil: no callbacks, the
+	// carrier is asked instead.
+	CallbackURL func(notify.Channel, uuid.UUID) string
+}
+
+func (t Terms) lease() time.Duration       { return cmp.Or(t.Lease, 15*time.Second) }
+func (t Terms) answerLimit() time.Duration { return cmp.Or(t.AnswerLimit, 10*time.Second) }
+
+// slotAhead is how far ahead a single may reserve a slot; a batch less, so that singles overtake it.
+const slotAhead = time.Second
+
+// receiptDeadline is how long after sending the carrier may still report: an SMS is valid for 10
+// hours (https://www.twilio.com/docs/messaging/api/message-resource, ValidityPeriod) and a call may
+// wait in Twilio's queue for 24.
+func receiptDeadline(c notify.Channel) time.Duration {
+	if c == notify.Call {
+		return 24 * time.Hour
+	}
+	return 10 * time.Hour
+}

@@ -1,0 +1,193 @@
+package activities_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/carrier"
+	"github.com/todoku/todoku/devstack/devstacktest"
+	"github.com/todoku/todoku/migrations"
+	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/simulator"
+	"github.com/todoku/todoku/store"
+)
+
+func TestMain(m *testing.M) { devstacktest.Main(m) }
+
+// bench is what an activity works with: a real ledger, and the simulator over HTTP.
+type bench struct {
+	*activities.Activities
+	t           *testing.T
+	databaseURL string
+	simulator   *httptest.Server
+	sender      map[notify.Channel]int64
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	url := devstacktest.PostgresFromTemplate(t, "ledger", func(url string) error {
+		_, err := migrations.Up(context.Background(), url)
+		return err
+	})
+	s, err := store.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	sim := simulator.New(simulator.Options{})
+	server := httptest.NewServer(sim)
+	t.Cleanup(func() { server.Close(); sim.Close() })
+	c, err := carrier.New(carrier.Options{AccountSID: "AC" + strings.Repeat("0", 32), AuthToken: "token", APIURL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	b := &bench{t: t, databaseURL: url, simulator: server, sender: map[notify.Channel]int64{}, Activities: &activities.Activities{
+		Store: s, Carrier: c, Log: slog.New(slog.DiscardHandler),
+		Terms: activities.Terms{StatusCheckDelay: 5 * time.Minute, AmbiguityWindow: 200 * time.Millisecond, SendDeadline: time.Hour,
+			Lease: 5 * time.Second, AnswerLimit: 50 * time.Millisecond},
+	}}
+	for _, channel := range []notify.Channel{notify.SMS, notify.Call} {
+		if b.sender[channel], err = s.EnsureSender(t.Context(), channel, "+15005550006"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+// A number of the range that is reserved for fiction.
+const recipient = "+12025550143"
+
+func (b *bench) accept(channel notify.Channel, to, body string) activities.Ref {
+	b.t.Helper()
+	id := uuid.Must(uuid.NewV7())
+	if _, err := b.Store.Accept(b.t.Context(), store.NewNotification{ID: id, Channel: channel, SenderID: b.sender[channel],
+		To: notify.PhoneNumber{E164: to, National: to}, ToHash: []byte(to), Message: &body}); err != nil {
+		b.t.Fatal(err)
+	}
+	return activities.Ref{ID: id, WorkflowID: "notification/" + id.String()}
+}
+
+// behave sets how the simulator behaves, in its own words.
+func (b *bench) behave(behaviour string) {
+	b.t.Helper()
+	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodPut, b.simulator.URL+"/_simulator/behaviour", bytes.NewBufferString(behaviour))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if answer, err := io.ReadAll(res.Body); err != nil || res.StatusCode >= 300 {
+		b.t.Fatalf("the simulator answered %s: %s (%v)", res.Status, answer, err)
+	}
+}
+
+// creates is how many messages and calls the simulator accepted.
+func (b *bench) creates() int {
+	b.t.Helper()
+	res, err := http.Get(b.simulator.URL + "/_simulator/stats")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var stats struct{ Creates int }
+	if err := json.NewDecoder(res.Body).Decode(&stats); err != nil {
+		b.t.Fatal(err)
+	}
+	return stats.Creates
+}
+
+func (b *bench) row(ref activities.Ref) store.Notification {
+	b.t.Helper()
+	n, err := b.Store.Notification(b.t.Context(), ref.ID)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return n
+}
+
+// want checks an activity's answer.
+func (b *bench) want(next activities.Next, err error, action activities.Action, status notify.Status) {
+	b.t.Helper()
+	if err != nil || next.Action != action || next.Status != status {
+		b.t.Fatalf("the activity answers %+v, error %v: want %q and %s", next, err, action, status)
+	}
+}
+
+// wantRetry checks that an activity asks to be run again, and returns after how long.
+func (b *bench) wantRetry(err error) time.Duration {
+	b.t.Helper()
+	failure, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok || failure.NonRetryable() {
+		b.t.Fatalf("error %v: want one that asks to be run again", err)
+	}
+	return failure.NextRetryDelay()
+}
+
+func text[T any](p *T) any {
+	if p == nil {
+		return nil
+	}
+	return *p
+}
+
+// acceptFrom accepts a notification that is sent from another number.
+func (b *bench) acceptFrom(sender string, channel notify.Channel) activities.Ref {
+	b.t.Helper()
+	id, err := b.Store.EnsureSender(b.t.Context(), channel, sender)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	usual := b.sender[channel]
+	defer func() { b.sender[channel] = usual }()
+	b.sender[channel] = id
+	return b.accept(channel, recipient, "hello")
+}
+
+// claim takes the row as a worker does that dies before it posts.
+func (b *bench) claim(ref activities.Ref) {
+	b.t.Helper()
+	c, err := b.Store.Claim(b.t.Context(), store.ClaimTerms{ID: ref.ID, WorkflowID: ref.WorkflowID, Lease: b.Terms.Lease})
+	if err != nil || c.Token == nil {
+		b.t.Fatalf("claim %+v, error %v", c, err)
+	}
+}
+
+// skipPause makes a row due that waits for its next try.
+func (b *bench) skipPause(ref activities.Ref) {
+	b.execute(`UPDATE notifications SET retry_at = NULL WHERE id = $1`, ref.ID)
+}
+
+// sentAgo makes a row look as if it was sent earlier.
+func (b *bench) sentAgo(ref activities.Ref, ago time.Duration) {
+	b.execute(`UPDATE notifications SET sent_at = now() - $2::interval WHERE id = $1`, ref.ID, ago)
+}
+
+func (b *bench) execute(sql string, args ...any) {
+	b.t.Helper()
+	db, err := pgx.Connect(b.t.Context(), b.databaseURL)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer db.Close(context.Background())
+	if _, err := db.Exec(b.t.Context(), sql, args...); err != nil {
+		b.t.Fatal(err)
+	}
+}

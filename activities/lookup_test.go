@@ -1,0 +1,130 @@
+package activities_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/notify"
+)
+
+// resolve runs LookUp as the workflow does, until it answers with something else.
+func (b *bench) resolve(ref activities.Ref, next activities.Next) activities.Next {
+	b.t.Helper()
+	for next.Action == activities.LookUp {
+		time.Sleep(next.In)
+		var err error
+		if next, err = b.LookUp(b.t.Context(), ref); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	return next
+}
+
+func TestAnAmbiguousSendThatTheCarrierHasIsFound(t *testing.T) {
+	for _, channel := range []notify.Channel{notify.SMS, notify.Call} {
+		for _, fault := range []string{"accept_then_drop", "http_500_after_accept", "html_503_after_accept"} {
+			t.Run(fmt.Sprint(channel, " ", fault), func(t *testing.T) {
+				b := newBench(t)
+				b.behave(fmt.Sprintf(`{"fault": {"kind": %q, "count": 1}}`, fault))
+				ref := b.accept(channel, recipient, "hello")
+				next, err := b.Send(t.Context(), ref)
+				b.want(next, err, activities.LookUp, notify.Sending)
+				next = b.resolve(ref, next)
+				if row := b.row(ref); row.TwilioSID == nil || row.Status != notify.Pending && row.Status != notify.Success {
+					t.Errorf("the answer is %+v and the row %s with SID %v", next, row.Status, text(row.TwilioSID))
+				}
+				if n := b.creates(); n != 1 {
+					t.Errorf("%d creates, want 1", n)
+				}
+			})
+		}
+	}
+}
+
+func TestAnAmbiguousSendThatTheCarrierNeverHadIsSentAgain(t *testing.T) {
+	for _, channel := range []notify.Channel{notify.SMS, notify.Call} {
+		for _, fault := range []string{"refuse", "http_500", "html_503"} {
+			t.Run(fmt.Sprint(channel, " ", fault), func(t *testing.T) {
+				b := newBench(t)
+				b.behave(fmt.Sprintf(`{"fault": {"kind": %q, "count": 1}}`, fault))
+				ref := b.accept(channel, recipient, "hello")
+				started := time.Now()
+				next, err := b.Send(t.Context(), ref)
+				b.want(next, err, activities.LookUp, notify.Sending)
+				next = b.resolve(ref, next)
+				b.want(next, nil, activities.Send, notify.Accepted)
+				if waited := time.Since(started); waited < b.Terms.AmbiguityWindow {
+					t.Errorf("it was given back after %v, before the ambiguity window had passed", waited)
+				}
+				b.skipPause(ref)
+				next, err = b.Send(t.Context(), ref)
+				b.want(next, err, activities.CheckStatus, notify.Pending)
+				if n := b.creates(); n != 1 {
+					t.Errorf("%d creates, want 1", n)
+				}
+			})
+		}
+	}
+}
+
+func TestTwinsShareWhatTheCarrierShows(t *testing.T) {
+	b := newBench(t)
+	b.behave(`{"fault": {"kind": "http_500_after_accept", "count": 2}}`)
+	refs := []activities.Ref{b.accept(notify.SMS, recipient, "hello"), b.accept(notify.SMS, recipient, "hello")}
+	answers := make([]activities.Next, len(refs))
+	for i, ref := range refs {
+		next, err := b.Send(t.Context(), ref)
+		b.want(next, err, activities.LookUp, notify.Sending)
+		answers[i] = next
+	}
+	for i, ref := range refs {
+		b.resolve(ref, answers[i])
+	}
+	if one, other := b.row(refs[0]).TwilioSID, b.row(refs[1]).TwilioSID; one == nil || other == nil || *one == *other {
+		t.Errorf("the twins have the SIDs %v and %v, want two different ones", text(one), text(other))
+	}
+}
+
+func TestFewerSendsThanTwinsLeaveThemUnknown(t *testing.T) {
+	b := newBench(t)
+	b.behave(`{"fault": {"kind": "http_500_after_accept", "count": 1}}`)
+	first := b.accept(notify.SMS, recipient, "hello")
+	next, err := b.Send(t.Context(), first)
+	b.want(next, err, activities.LookUp, notify.Sending)
+	b.behave(`{"fault": {"kind": "http_500", "count": 1}}`)
+	second := b.accept(notify.SMS, recipient, "hello")
+	next, err = b.Send(t.Context(), second)
+	b.want(next, err, activities.LookUp, notify.Sending)
+	next = b.resolve(first, next)
+	b.want(next, nil, activities.Done, notify.Unknown)
+	if row := b.row(first); text(row.FailureCode) != notify.CodeAmbiguousSend {
+		t.Errorf("the failure is %v, want AMBIGUOUS_SEND", text(row.FailureCode))
+	}
+}
+
+func TestAReceiptBeatsALookup(t *testing.T) {
+	b := newBench(t)
+	b.behave(`{"fault": {"kind": "http_500", "count": 1}}`)
+	ref := b.accept(notify.SMS, recipient, "hello")
+	next, err := b.Send(t.Context(), ref)
+	b.want(next, err, activities.LookUp, notify.Sending)
+	if _, err := b.Store.Settle(t.Context(), notify.Receipt{NotificationID: ref.ID.String(), Channel: notify.SMS, Word: "delivered", Source: notify.FromWebhook}); err != nil {
+		t.Fatal(err)
+	}
+	next, err = b.LookUp(t.Context(), ref)
+	b.want(next, err, activities.Done, notify.Success)
+}
+
+func TestAWorkerThatDiedBeforeItPostedIsReplaced(t *testing.T) {
+	b := newBench(t)
+	b.Terms.Lease = 50 * time.Millisecond
+	ref := b.accept(notify.SMS, recipient, "hello")
+	b.claim(ref) // and nothing more
+	next, err := b.Send(t.Context(), ref)
+	b.want(next, err, activities.LookUp, notify.Sending)
+	b.Terms.Lease = 5 * time.Second
+	next = b.resolve(ref, next)
+	b.want(next, nil, activities.Send, notify.Accepted)
+}

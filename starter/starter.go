@@ -1,0 +1,159 @@
+// Package starter is the one door to Temporal for clients: it starts, signals and finds workflows.
+package starter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/workflows"
+)
+
+// callLimit bounds one call to Temporal, its retries included, so that a slow server holds nobody up.
+const callLimit = 10 * time.Second
+
+// Singles go before batches wherever both wait (Temporal's priority keys: 1 is first, 3 the default).
+const singlePriority = 2
+
+// Starter talks to one Temporal namespace. It is safe for concurrent use.
+type Starter struct {
+	client    client.Client
+	namespace string
+	uiURL     string
+}
+
+// Dial prepares a client by Temporal's own environment variables (TEMPORAL_ADDRESS,
+// TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_…). It connects at the first call, so that
+// whoever uses it starts while Temporal is away. uiURL is the base of Temporal's Web UI; it may be
+// empty.
+func Dial(uiURL string, logger *slog.Logger) (*Starter, error) {
+	options, err := envconfig.LoadDefaultClientOptions()
+	if err != nil {
+		return nil, fmt.Errorf("read TEMPORAL_ settings: %w", err)
+	}
+	options.Logger = log.NewStructuredLogger(logger)
+	c, err := client.NewLazyClient(options)
+	if err != nil {
+		return nil, fmt.Errorf("prepare Temporal client: %w", err)
+	}
+	namespace := options.Namespace
+	if namespace == "" {
+		namespace = client.DefaultNamespace
+	}
+	return &Starter{client: c, namespace: namespace, uiURL: uiURL}, nil
+}
+
+// Close closes the connection.
+func (s *Starter) Close() { s.client.Close() }
+
+// Client is the connection itself, for workers.
+func (s *Starter) Client() client.Client { return s.client }
+
+// Namespace is the namespace that workflows run in.
+func (s *Starter) Namespace() string { return s.namespace }
+
+// Ping reports whether Temporal answers.
+func (s *Starter) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	_, err := s.client.CheckHealth(ctx, &client.CheckHealthRequest{})
+	return err
+}
+
+// EnsureSearchAttributes creates those of our search attributes that the namespace lacks.
+func (s *Starter) EnsureSearchAttributes(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	operator := s.client.OperatorService()
+	have, err := operator.ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: s.namespace})
+	if err != nil {
+		return fmt.Errorf("list search attributes: %w", err)
+	}
+	missing := maps.Clone(workflows.SearchAttributes)
+	maps.DeleteFunc(missing, func(name string, _ enums.IndexedValueType) bool {
+		_, ok := have.CustomAttributes[name]
+		return ok
+	})
+	if len(missing) == 0 {
+		return nil
+	}
+	_, err = operator.AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{Namespace: s.namespace, SearchAttributes: missing})
+	if _, raced := errors.AsType[*serviceerror.AlreadyExists](err); err != nil && !raced {
+		return fmt.Errorf("add search attributes: %w", err)
+	}
+	return nil
+}
+
+// NotificationWorkflowID is the workflow ID of one notification.
+func NotificationWorkflowID(id uuid.UUID) string { return "notification/" + id.String() }
+
+// StartNotification starts the workflow that carries a notification. One that was started before,
+// closed or not, is success: the ledger owns the notification, not the start.
+func (s *Starter) StartNotification(ctx context.Context, id uuid.UUID, channel notify.Channel) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	_, err := s.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID:                                       NotificationWorkflowID(id),
+		TaskQueue:                                workflows.TaskQueue,
+		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		Priority:                                 temporal.Priority{PriorityKey: singlePriority},
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			workflows.ChannelAttribute.ValueSet(string(channel)), workflows.NotificationAttribute.ValueSet(id.String())),
+		StaticSummary: summary(channel),
+	}, workflows.Notification, workflows.NotificationInput{ID: id, Channel: channel})
+	if err != nil && !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		return fmt.Errorf("start notification's workflow: %w", err)
+	}
+	return nil
+}
+
+func summary(channel notify.Channel) string {
+	if channel == notify.Call {
+		return "one call"
+	}
+	return "one SMS"
+}
+
+// Settled tells a notification's workflow that the ledger has its final status. A workflow that is
+// closed or gone needs no word: that is success too.
+func (s *Starter) Settled(ctx context.Context, workflowID string, status notify.Status) error {
+	return s.signal(ctx, workflowID, workflows.SettledSignal, status)
+}
+
+// Wake makes a workflow look at the ledger at once, for example because its sender was resumed.
+func (s *Starter) Wake(ctx context.Context, workflowID string) error {
+	return s.signal(ctx, workflowID, workflows.WakeSignal, nil)
+}
+
+func (s *Starter) signal(ctx context.Context, workflowID, name string, arg any) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	err := s.client.SignalWorkflow(ctx, workflowID, "", name, arg)
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); err != nil && !gone {
+		return fmt.Errorf("signal %s: %w", name, err)
+	}
+	return nil
+}
+
+// WorkflowURL is the page of a workflow in Temporal's Web UI, or empty when no UI is configured.
+func (s *Starter) WorkflowURL(workflowID string) string {
+	if s.uiURL == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s/namespaces/%s/workflows/%s", s.uiURL, url.PathEscape(s.namespace), url.PathEscape(workflowID))
+}

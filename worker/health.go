@@ -1,0 +1,70 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/todoku/todoku/starter"
+	"github.com/todoku/todoku/store"
+)
+
+var relayed = promauto.NewCounter(prometheus.CounterOpts{
+	Name: "todoku_relayed_total",
+	Help: "Notifications whose workflow was started by the relay and not by the API.",
+})
+
+// health answers whether the worker lives (/healthz) and can work (/readyz), and its metrics.
+type health struct {
+	store   *store.Store
+	starter *starter.Starter
+	working atomic.Bool // pollers run
+}
+
+func newHealth(s *store.Store, t *starter.Starter) *health { return &health{store: s, starter: t} }
+
+func (h *health) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, nil) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
+		defer cancel()
+		answer(w, h.down(ctx))
+	})
+	mux.Handle("GET /metrics", promhttp.Handler())
+	return mux
+}
+
+// down names what keeps the worker from working.
+func (h *health) down(ctx context.Context) []string {
+	var down []string
+	if h.store.Ping(ctx) != nil {
+		down = append(down, "database")
+	}
+	if h.starter.Ping(ctx) != nil {
+		down = append(down, "temporal")
+	}
+	if !h.working.Load() {
+		down = append(down, "pollers")
+	}
+	return down
+}
+
+func answer(w http.ResponseWriter, down []string) {
+	w.Header().Set("Content-Type", "application/json")
+	status := "ok"
+	if len(down) > 0 {
+		status = "unavailable"
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_ = json.NewEncoder(w).Encode(struct {
+		Status string   `json:"status"`
+		Down   []string `json:"down,omitempty"`
+	}{status, down}) // the reader has gone
+}

@@ -1,0 +1,153 @@
+// Package worker runs the workflows and activities on their task queues, and the relay, which
+// starts workflows for notifications that have none.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"go.temporal.io/sdk/worker"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/starter"
+	"github.com/todoku/todoku/store"
+	"github.com/todoku/todoku/workflows"
+)
+
+// stopLimit is how long a worker that stops lets running activities finish. It is longer than the
+// lease of a claim and the carrier's answer together, so a graceful stop leaves nothing ambiguous.
+const stopLimit = 30 * time.Second
+
+// Worker carries notifications until its context ends.
+type Worker struct {
+	Starter    *starter.Starter
+	Store      *store.Store
+	Activities *activities.Activities
+	Log        *slog.Logger
+}
+
+// Run works until ctx ends, then lets what is in flight finish. It waits for Temporal as long as it
+// takes, and reports at /readyz on the listener whether it has found it; /healthz and /metrics are
+// there too.
+func (w *Worker) Run(ctx context.Context, listener net.Listener) error {
+	health := newHealth(w.Store, w.Starter)
+	server := &http.Server{Handler: health.handler(), ReadHeaderTimeout: 5 * time.Second}
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
+
+	var g errgroup.Group
+	g.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve health: %w", err)
+		}
+		return nil
+	})
+	g.Go(func() error {
+		<-serving.Done()
+		return server.Close()
+	})
+	g.Go(func() error {
+		defer stopServing()
+		return w.work(ctx, health)
+	})
+	return g.Wait()
+}
+
+func (w *Worker) work(ctx context.Context, health *health) error {
+	if !w.awaitTemporal(ctx) {
+		return nil
+	}
+	workers := w.workers()
+	for i, each := range workers {
+		if err := each.Start(); err != nil {
+			for _, started := range workers[:i] {
+				started.Stop()
+			}
+			return fmt.Errorf("start worker: %w", err)
+		}
+	}
+	health.working.Store(true)
+	w.Log.Info("worker runs", "namespace", w.Starter.Namespace())
+	w.background(ctx) // until ctx ends
+	health.working.Store(false)
+
+	var stopping errgroup.Group
+	for _, each := range workers {
+		stopping.Go(func() error {
+			each.Stop()
+			return nil
+		})
+	}
+	return stopping.Wait()
+}
+
+// workers makes one Temporal worker for each task queue, so that none can starve another.
+func (w *Worker) workers() []worker.Worker {
+	c := w.Starter.Client()
+	carry := worker.New(c, workflows.TaskQueue, worker.Options{
+		DisableRegistrationAliasing: true,
+		LocalActivityWorkerOnly:     true, // activities have queues of their own
+		WorkerStopTimeout:           stopLimit,
+	})
+	carry.RegisterWorkflow(workflows.Notification)
+	all := []worker.Worker{carry}
+	for _, queue := range []string{activities.SendSMSQueue, activities.SendCallQueue, activities.StatusCheckQueue} {
+		act := worker.New(c, queue, worker.Options{
+			DisableRegistrationAliasing: true,
+			DisableWorkflowWorker:       true,
+			WorkerStopTimeout:           stopLimit,
+		})
+		act.RegisterActivity(w.Activities)
+		all = append(all, act)
+	}
+	return all
+}
+
+// awaitTemporal waits until Temporal answers and has our search attributes, and reports whether it
+// does: not when ctx ended first.
+func (w *Worker) awaitTemporal(ctx context.Context) bool {
+	for first := true; ; first = false {
+		err := w.Starter.EnsureSearchAttributes(ctx)
+		if err == nil {
+			return true
+		}
+		if first {
+			w.Log.Warn("Temporal does not answer yet: waiting for it", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// background repairs every few minutes what others may have removed, and runs the relay.
+func (w *Worker) background(ctx context.Context) {
+	var g errgroup.Group
+	g.Go(func() error {
+		relay := Relay{Store: w.Store, Starter: w.Starter, Log: w.Log}
+		relay.Run(ctx)
+		return nil
+	})
+	g.Go(func() error {
+		for every := time.NewTicker(3 * time.Minute); ; {
+			select {
+			case <-ctx.Done():
+				every.Stop()
+				return nil
+			case <-every.C:
+				if err := w.Starter.EnsureSearchAttributes(ctx); err != nil && ctx.Err() == nil {
+					w.Log.Warn("search attributes could not be checked", "error", err)
+				}
+			}
+		}
+	})
+	_ = g.Wait() // neither fails
+}

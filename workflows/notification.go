@@ -1,0 +1,125 @@
+// Package workflows is workflow code only: deterministic, without I/O, SQL or Twilio. A workflow
+// decides what comes next; activities do it, on the ledger.
+package workflows
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/notify"
+)
+
+// TaskQueue is where workflow tasks run.
+const TaskQueue = "workflows"
+
+// Signals of the notification workflow. Both are sent to workflows that exist and never start one:
+// on a closed workflow's id that would send the notification again.
+const (
+	SettledSignal = "settled" // the ledger has the final status; carries it as a notify.Status
+	WakeSignal    = "wake"    // look at the ledger now: what the workflow waits for may have come
+)
+
+// NotificationInput names the notification to carry. Numbers and texts never enter a history.
+type NotificationInput struct {
+	ID      uuid.UUID
+	Channel notify.Channel
+}
+
+// Notification carries one notification from ACCEPTED to its final status, which is its result: it
+// sends it, waits for the webhook's signal, and asks the carrier when none comes.
+func Notification(ctx workflow.Context, in NotificationInput) (notify.Status, error) {
+	n := notification{
+		ref:     activities.Ref{ID: in.ID, WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID},
+		channel: in.Channel,
+		settled: workflow.GetSignalChannel(ctx, SettledSignal),
+		wake:    workflow.GetSignalChannel(ctx, WakeSignal),
+	}
+	defer n.drain()
+	return n.run(ctx)
+}
+
+type notification struct {
+	ref     activities.Ref
+	channel notify.Channel
+	settled workflow.ReceiveChannel
+	wake    workflow.ReceiveChannel
+}
+
+func (n *notification) run(ctx workflow.Context) (notify.Status, error) {
+	next, err := n.send(ctx)
+	for err == nil && next.Action != activities.Done {
+		if status, settled := n.settledWithin(ctx, next.In); settled {
+			return status, nil
+		}
+		switch next.Action {
+		case activities.Send:
+			next, err = n.send(ctx)
+		case activities.LookUp:
+			next, err = n.lookUp(ctx)
+		case activities.CheckStatus:
+			next, err = n.checkStatus(ctx)
+		}
+	}
+	return next.Status, err
+}
+
+// settledWithin waits for the settled signal, at most d, and returns the status that it carries. A
+// wake signal ends the wait too. The timer is left to the closing workflow: canceling it would cost
+// an event.
+func (n *notification) settledWithin(ctx workflow.Context, d time.Duration) (status notify.Status, settled bool) {
+	if n.settled.ReceiveAsync(&status) {
+		return status, true
+	}
+	if d <= 0 || n.wake.ReceiveAsync(nil) {
+		return "", false
+	}
+	workflow.NewSelector(ctx).
+		AddReceive(n.settled, func(c workflow.ReceiveChannel, _ bool) { settled = c.ReceiveAsync(&status) }).
+		AddReceive(n.wake, func(c workflow.ReceiveChannel, _ bool) { c.ReceiveAsync(nil) }).
+		AddFuture(workflow.NewTimer(ctx, d), func(workflow.Future) {}).
+		Select(ctx)
+	return status, settled
+}
+
+// drain takes what was signaled too late to matter: the ledger has it.
+func (n *notification) drain() {
+	for n.settled.ReceiveAsync(nil) || n.wake.ReceiveAsync(nil) {
+	}
+}
+
+// send posts the notification. Its errors are safe to retry and say after how long; how often is
+// counted in the ledger, which gives up at SEND_DEADLINE.
+func (n *notification) send(ctx workflow.Context) (activities.Next, error) {
+	return n.do(ctx, a.Send, activities.SendQueue(n.channel), workflow.ActivityOptions{
+		StartToCloseTimeout: 40 * time.Second, // the lease of a claim, the answer, and a ledger that is away for a while
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute},
+	})
+}
+
+// lookUp looks at the carrier for a send whose answer was lost.
+func (n *notification) lookUp(ctx workflow.Context) (activities.Next, error) {
+	return n.do(ctx, a.LookUp, activities.StatusCheckQueue, checkOptions)
+}
+
+// checkStatus asks the carrier what became of the notification.
+func (n *notification) checkStatus(ctx workflow.Context) (activities.Next, error) {
+	return n.do(ctx, a.CheckStatus, activities.StatusCheckQueue, checkOptions)
+}
+
+var checkOptions = workflow.ActivityOptions{
+	StartToCloseTimeout: time.Minute,
+	RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: 5 * time.Minute},
+}
+
+func (n *notification) do(ctx workflow.Context, activity any, queue string, options workflow.ActivityOptions) (next activities.Next, err error) {
+	options.TaskQueue = queue
+	err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), activity, n.ref).Get(ctx, &next)
+	return next, err
+}
+
+// a names the activities: its methods are never called here.
+var a *activities.Activities
