@@ -1,0 +1,189 @@
+package carrier
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// The most that is read of an answer. A page of 1,000 messages with 1,600 characters each, all of
+// them written as \uXXXX, is 11 MB long.
+const (
+	singleAnswerLimit = 1 << 20
+	listAnswerLimit   = 16 << 20
+	errorAnswerLimit  = 64 << 10
+)
+
+// ErrDeadline says that the deadline of a create passed before anything was written to the wire.
+var ErrDeadline = errors.New("the deadline passed before the request was written")
+
+// exchange is one request to Twilio and its answer. It is the http.RoundTripper of a twilio-go
+// client that lives as long as the exchange, and gives it what twilio-go has no place for.
+type exchange struct {
+	client   *Client
+	ctx      context.Context
+	op       string
+	limit    int64     // of the answer's body, in bytes
+	deadline time.Time // nothing is written after it; zero: none
+	page     *url.URL  // when set, its path and query take the place of twilio-go's
+	private  []string  // values of the request that no error may repeat
+
+	started   bool
+	reads     bool   // the request changes nothing at Twilio
+	status    int    // of the answer; 0: none was read
+	path      string // of the request, without the base URL's prefix
+	query     string
+	requestID string
+	writtenAt time.Time
+}
+
+// RoundTrip sends the request once and reads the whole answer. It returns an answer only when
+// Twilio accepted the request; everything else becomes an *Error, which reaches the caller of
+// twilio-go inside a *url.Error and is taken out of it again by failure.
+func (e *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
+	if e.started {
+		return nil, e.fail(Ambiguous, "twilio-go tried to send the request a second time", nil)
+	}
+	e.started = true
+	e.reads = req.Method == http.MethodGet
+
+	remaining := e.remaining()
+	if remaining <= 0 {
+		return nil, e.fail(SafeToRetry, "nothing was sent", ErrDeadline)
+	}
+	ctx, cancel := context.WithTimeout(e.ctx, remaining)
+	defer cancel()
+
+	wire := &gate{ctx: ctx, deadline: e.deadline}
+	out := req.Clone(httptrace.WithClientTrace(ctx, wire.trace()))
+	out.GetBody = nil // without it net/http cannot write a POST a second time
+	e.aim(out)
+
+	resp, err := e.client.transport.RoundTrip(out)
+	written := !wire.seal()
+	if written {
+		e.writtenAt = wire.openedAt
+	}
+	if err != nil {
+		return nil, e.unanswered(written, err)
+	}
+	defer resp.Body.Close()
+	e.requestID = resp.Header.Get("Twilio-Request-Id")
+	e.status = resp.StatusCode
+
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		body, err := io.ReadAll(io.LimitReader(resp.Body, errorAnswerLimit))
+		return nil, e.refused(resp, body, err)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, e.limit+1))
+	switch {
+	case err != nil:
+		return nil, e.fail(Ambiguous, "the answer broke off: "+describe(err), err)
+	case int64(len(body)) > e.limit:
+		return nil, e.fail(Ambiguous, fmt.Sprintf("the answer is longer than %d MiB", e.limit>>20), nil)
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
+}
+
+// remaining is how long the exchange may take: the client's time-out, or nine tenths of the time
+// until the deadline where that is less, so that the answer is known before the deadline.
+func (e *exchange) remaining() time.Duration {
+	if e.deadline.IsZero() {
+		return e.client.timeout
+	}
+	until := left(e.deadline)
+	return min(e.client.timeout, until-until/10)
+}
+
+// aim points the request at the configured address, of which twilio-go knows nothing.
+func (e *exchange) aim(out *http.Request) {
+	if e.page != nil {
+		out.URL.Path, out.URL.RawPath, out.URL.RawQuery = e.page.Path, e.page.RawPath, e.page.RawQuery
+	}
+	e.path, e.query = out.URL.Path, out.URL.RawQuery
+	base := e.client.base
+	if base == nil {
+		return
+	}
+	out.URL = &url.URL{
+		Scheme:   base.Scheme,
+		Host:     base.Host,
+		Path:     base.Path + out.URL.Path,
+		RawPath:  base.EscapedPath() + out.URL.EscapedPath(),
+		RawQuery: out.URL.RawQuery,
+	}
+	out.Host = ""
+}
+
+// fail makes the exchange's error. What changes nothing at Twilio is never ambiguous.
+func (e *exchange) fail(class Class, message string, cause error) *Error {
+	if e.reads && class == Ambiguous {
+		class = SafeToRetry
+	}
+	return &Error{
+		Op:         e.op,
+		Class:      class,
+		HTTPStatus: e.status,
+		Message:    scrub(message, e.private),
+		RequestID:  e.requestID,
+		cause:      cause,
+	}
+}
+
+// unanswered is the error of an exchange that ended before the answer's first line.
+func (e *exchange) unanswered(written bool, err error) *Error {
+	switch {
+	case written:
+		return e.fail(Ambiguous, "no answer was read: "+describe(err), err)
+	case errors.Is(err, ErrDeadline):
+		return e.fail(SafeToRetry, "nothing was sent", ErrDeadline)
+	default:
+		return e.fail(SafeToRetry, "nothing was sent: "+describe(err), err)
+	}
+}
+
+// refused is the error of an answer that is not 2xx. readErr says that its body broke off.
+func (e *exchange) refused(resp *http.Response, body []byte, readErr error) *Error {
+	code, message := parseErrorBody(body)
+	class := Classify(code, resp.StatusCode)
+	switch {
+	case code != 0:
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		message = "the answer is a redirect, which is not followed; check the address of the API"
+	case readErr != nil && resp.StatusCode >= 400 && resp.StatusCode < 500:
+		class, message = SafeToRetry, "refused, and the reason broke off: "+describe(readErr)
+	default:
+		message = "the answer does not carry Twilio's error code"
+	}
+	failed := e.fail(class, message, nil)
+	failed.Code = code
+	failed.RetryAfter = parseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
+	return failed
+}
+
+// failure turns what twilio-go returned into an error of ours. It is nil when err is.
+func (e *exchange) failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	if failed, ok := errors.AsType[*Error](err); ok {
+		return failed
+	}
+	if e.status == 0 {
+		return e.fail(Request, "twilio-go refused the request", nil)
+	}
+	return e.undecodable(strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// undecodable is the error of a 2xx answer that does not say what it should.
+func (e *exchange) undecodable(reason string) *Error {
+	return e.fail(Ambiguous, "the answer cannot be decoded: "+reason, nil)
+}
