@@ -1,0 +1,181 @@
+package simulator
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// delivery is how one record's callback URL is told about it. The lock of its world guards it.
+type delivery struct {
+	hook     hook
+	events   []string // of a call: those that the URL wants to hear of; nil: all
+	sequence int      // how many events were told so far
+	held     []callback
+	queue    []callback
+	posting  bool
+}
+
+// hook is where callbacks go, and the terms on which they do.
+type hook struct {
+	url    string // without its fragment
+	method string
+	token  string
+	terms  terms
+}
+
+// callback is one event that is told to a hook.
+type callback struct {
+	hook   hook
+	status string
+	params url.Values
+	token  string // the same when it is told again
+	tries  int
+	since  time.Time // when it was first tried
+}
+
+// attempt is one callback that was made.
+type attempt struct {
+	status     string
+	at         time.Time
+	httpStatus int // 0: there was no answer
+}
+
+// newDelivery returns nil when there is no URL to tell.
+func newDelivery(callbackURL, method, token string, events []string) *delivery {
+	if callbackURL == "" {
+		return nil
+	}
+	d := &delivery{events: events, hook: hook{token: token, method: http.MethodPost}}
+	d.redirect(callbackURL, method)
+	return d
+}
+
+// redirect sends what is told from now on to another URL.
+func (d *delivery) redirect(callbackURL, method string) {
+	address, fragment, _ := strings.Cut(callbackURL, "#")
+	d.hook.url, d.hook.terms = address, parseTerms(fragment)
+	if method != "" {
+		d.hook.method = method
+	}
+}
+
+// tell returns the callbacks that are due once the record has taken a step.
+func (d *delivery) tell(r *record, s step, now time.Time) []callback {
+	var due []callback
+	if d.events == nil || slices.Contains(d.events, s.event) {
+		params := r.kind.callbackParams(r, s, now)
+		if d.events != nil {
+			params.Set("SequenceNumber", strconv.Itoa(d.sequence))
+			d.sequence++
+		}
+		due = []callback{{hook: d.hook, status: s.status, params: params, token: randomHex()}}
+	}
+	mode, last := r.behaviour.Callbacks, len(r.steps) == 0
+	switch mode {
+	case Lost:
+		return nil
+	case Ordered, BeforeAnswer:
+		return due
+	}
+	d.held = append(d.held, due...)
+	switch {
+	case mode == Repeated && last:
+		return append(due, d.releaseHeld()...)
+	case mode == Repeated:
+		return due
+	case !last:
+		return nil
+	}
+	held := d.releaseHeld()
+	if mode == Reversed {
+		slices.Reverse(held)
+	} else {
+		rand.Shuffle(len(held), func(i, j int) { held[i], held[j] = held[j], held[i] })
+	}
+	return held
+}
+
+func (d *delivery) releaseHeld() []callback {
+	held := d.held
+	d.held = nil
+	return held
+}
+
+// send hands callbacks to the couriers, behind those of the record that still wait. The world is locked.
+func (w *world) send(r *record, due []callback) {
+	d := r.delivery
+	r.forgetDelivery()
+	if len(due) == 0 {
+		return
+	}
+	d.queue = append(d.queue, due...)
+	if !d.posting {
+		d.posting = true
+		w.couriers.do(func() { w.post(r, d) })
+	}
+}
+
+// forgetDelivery frees what a record that says nothing more does not need.
+func (r *record) forgetDelivery() {
+	if r.complete() {
+		r.delivery = nil
+	}
+}
+
+// post makes the record's callbacks one after the other until none is left.
+func (w *world) post(r *record, d *delivery) {
+	for {
+		w.mu.Lock()
+		if len(d.queue) == 0 {
+			d.posting = false
+			w.mu.Unlock()
+			return
+		}
+		c := d.queue[0]
+		d.queue = d.queue[1:]
+		w.mu.Unlock()
+		w.attempt(r, c)
+	}
+}
+
+// attempt makes a callback, notes what came of it, and has it tried again later where its terms say so.
+func (w *world) attempt(r *record, c callback) {
+	w.mu.Lock()
+	if w.closing {
+		w.mu.Unlock()
+		return
+	}
+	w.inFlight.Add(1)
+	w.mu.Unlock()
+	defer w.inFlight.Done()
+
+	at := time.Now()
+	if c.tries == 0 {
+		c.since = at
+	}
+	c.tries++
+	httpStatus, trouble := w.poster.post(w.ctx, c)
+
+	w.mu.Lock()
+	r.callbacks = append(r.callbacks, attempt{status: c.status, at: at, httpStatus: httpStatus})
+	w.callbacks++
+	w.mu.Unlock()
+	if trouble == "" {
+		return
+	}
+	w.logger.Debug("callback failed", "sid", r.sid, "status", c.status, "trouble", trouble,
+		"http_status", httpStatus, "tries", c.tries)
+	if pause := retryPause(c.tries); c.hook.terms.retry(trouble, c.tries) &&
+		time.Since(c.since)+pause < c.hook.terms.totalTimeout {
+		w.timetable.after(pause, func() { w.couriers.do(func() { w.attempt(r, c) }) })
+	}
+}
+
+// retryPause is how long a callback waits after so many tries: 100, 200, 400, 800 and 1600 ms. Twilio does not
+// say how long it waits; all five fit into its total time-out of 15 s.
+func retryPause(tries int) time.Duration { return 50 * time.Millisecond << tries }

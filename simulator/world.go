@@ -1,0 +1,124 @@
+package simulator
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+const (
+	// callbackConnections is how many callbacks are in flight at most.
+	callbackConnections = 256
+	// closeGrace is how long a world that ends waits for callbacks in flight before it breaks them off.
+	closeGrace = time.Second
+)
+
+// world is everything since the last reset: a reset makes a new one, so nothing of the old one can leak into it.
+type world struct {
+	ctx       context.Context // of callbacks
+	end       context.CancelFunc
+	timetable *timetable
+	couriers  *pool
+	poster    *poster
+	logger    *slog.Logger
+
+	inFlight sync.WaitGroup // callbacks
+
+	mu         sync.Mutex
+	closing    bool // no callback is made any more
+	behaviour  *Behaviour
+	faultsLeft *int // of behaviour.Fault; nil: no end to them
+	ledgers    map[channel]*ledger
+	callbacks  int // attempts, over all records
+}
+
+func newWorld(poster *poster, logger *slog.Logger) *world {
+	ctx, end := context.WithCancel(context.Background())
+	w := &world{
+		ctx:       ctx,
+		end:       end,
+		timetable: newTimetable(),
+		couriers:  &pool{limit: callbackConnections},
+		poster:    poster,
+		logger:    logger,
+		ledgers:   map[channel]*ledger{sms: newLedger(), call: newLedger()},
+	}
+	behaviour := DefaultBehaviour()
+	w.behaviour = &behaviour
+	return w
+}
+
+// close ends the world: what is pending is forgotten, and what is in flight is waited for, so that nobody hears of
+// the world once it is over.
+func (w *world) close() {
+	w.mu.Lock()
+	w.closing = true
+	w.mu.Unlock()
+	w.timetable.close()
+	grace := time.AfterFunc(closeGrace, w.end)
+	defer grace.Stop()
+	w.couriers.close()
+	w.inFlight.Wait()
+	w.end()
+}
+
+// behave is the present behaviour, which nobody changes.
+func (w *world) behave() *Behaviour {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.behaviour
+}
+
+// begin lets a record take its first step after a delay, and the others after that.
+func (w *world) begin(r *record, delay time.Duration) {
+	w.timetable.after(delay, func() { w.step(r) })
+}
+
+// step takes the record's next step, hands the callbacks that follow from it to the couriers, and comes back for
+// the step after it.
+func (w *world) step(r *record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(r.steps) == 0 {
+		return // it was canceled or hung up in between
+	}
+	w.send(r, w.advance(r))
+	if len(r.steps) > 0 {
+		w.timetable.after(r.behaviour.callbackDelay(), func() { w.step(r) })
+	}
+}
+
+// advance moves the record to its next status and returns the callbacks that are due then. The world is locked.
+func (w *world) advance(r *record) []callback {
+	s := r.steps[0]
+	r.steps = r.steps[1:]
+	now := time.Now()
+	unsent := r.sentAt.IsZero()
+	r.kind.enter(r, s, now)
+	r.updatedAt = now
+	if unsent && !r.sentAt.IsZero() {
+		w.ledgers[sms].markSent(r)
+	}
+	if r.delivery == nil {
+		return nil
+	}
+	return r.delivery.tell(r, s, now)
+}
+
+// rush takes all steps of a record at once and sees each callback answered before the next step.
+func (w *world) rush(r *record) {
+	for {
+		w.mu.Lock()
+		if len(r.steps) == 0 {
+			w.mu.Unlock()
+			return
+		}
+		due := w.advance(r)
+		r.forgetDelivery()
+		w.mu.Unlock()
+		for _, c := range due {
+			w.attempt(r, c)
+		}
+	}
+}
