@@ -34,25 +34,27 @@ func SendQueue(c notify.Channel) string {
 type Action string
 
 const (
-	Send        Action = "send"         // post it
+	Send        Action = "send"         // post what is accepted
 	LookUp      Action = "look up"      // the answer to a create was lost: look for it at the carrier
 	CheckStatus Action = "check status" // the carrier has it: ask what became of it
-	Done        Action = "done"         // its status is final, or it belongs to another workflow
+	Done        Action = "done"         // every status is final, or the row belongs to another workflow
 )
 
-// Next is an activity's answer to its workflow.
+// Next is an activity's answer to its workflow: what to do next, read from the ledger.
 type Next struct {
 	Action Action
-	In     time.Duration // how long to wait for the settled signal first
-	Status notify.Status // of the row now
+	In     time.Duration // how long to wait for a signal first
+	Status notify.Status `json:",omitempty"` // of a single notification, once it is final
 }
 
-// Ref names the notification that an activity is about. It carries no personal data: numbers and
-// texts are read from the ledger, inside the activity.
+// Ref names the notifications that a workflow carries. It holds no personal data: numbers and texts
+// are read from the ledger, inside the activity.
 type Ref struct {
-	ID         uuid.UUID
 	WorkflowID string
+	ID         *uuid.UUID `json:",omitempty"` // the one notification; nil for a shard
 }
+
+func (r Ref) owner() store.Owner { return store.Owner{WorkflowID: r.WorkflowID, Single: r.ID} }
 
 // Activities holds what the activities work with.
 type Activities struct {

@@ -79,7 +79,7 @@ func (b *bench) accept(channel notify.Channel, to, body string) activities.Ref {
 		To: notify.PhoneNumber{E164: to, National: to}, ToHash: []byte(to), Message: &body}); err != nil {
 		b.t.Fatal(err)
 	}
-	return activities.Ref{ID: id, WorkflowID: "notification/" + id.String()}
+	return activities.Ref{ID: &id, WorkflowID: "notification/" + id.String()}
 }
 
 // behave sets how the simulator behaves, in its own words.
@@ -116,29 +116,32 @@ func (b *bench) creates() int {
 
 func (b *bench) row(ref activities.Ref) store.Notification {
 	b.t.Helper()
-	n, err := b.Store.Notification(b.t.Context(), ref.ID)
+	n, err := b.Store.Notification(b.t.Context(), *ref.ID)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return n
 }
 
-// want checks an activity's answer.
-func (b *bench) want(next activities.Next, err error, action activities.Action, status notify.Status) {
+// want checks an activity's answer and the row's status.
+func (b *bench) want(ref activities.Ref, next activities.Next, err error, action activities.Action, status notify.Status) {
 	b.t.Helper()
-	if err != nil || next.Action != action || next.Status != status {
+	if err != nil || next.Action != action || action == activities.Done && next.Status != status {
 		b.t.Fatalf("the activity answers %+v, error %v: want %q and %s", next, err, action, status)
+	}
+	if row := b.row(ref); row.Status != status {
+		b.t.Fatalf("the row is %s, want %s", row.Status, status)
 	}
 }
 
-// wantRetry checks that an activity asks to be run again, and returns after how long.
+// wantRetry checks that an activity asks to be run again, and returns after how long, to half a second.
 func (b *bench) wantRetry(err error) time.Duration {
 	b.t.Helper()
 	failure, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok || failure.NonRetryable() {
 		b.t.Fatalf("error %v: want one that asks to be run again", err)
 	}
-	return failure.NextRetryDelay()
+	return failure.NextRetryDelay().Round(time.Second / 2)
 }
 
 func text[T any](p *T) any {
@@ -164,20 +167,26 @@ func (b *bench) acceptFrom(sender string, channel notify.Channel) activities.Ref
 // claim takes the row as a worker does that dies before it posts.
 func (b *bench) claim(ref activities.Ref) {
 	b.t.Helper()
-	c, err := b.Store.Claim(b.t.Context(), store.ClaimTerms{ID: ref.ID, WorkflowID: ref.WorkflowID, Lease: b.Terms.Lease})
-	if err != nil || c.Token == nil {
-		b.t.Fatalf("claim %+v, error %v", c, err)
+	claims, err := b.Store.Claim(b.t.Context(), store.ClaimTerms{
+		Owner: store.Owner{WorkflowID: ref.WorkflowID, Single: ref.ID}, Limit: 1, Lease: b.Terms.Lease})
+	if err != nil || len(claims) != 1 {
+		b.t.Fatalf("claims %+v, error %v", claims, err)
 	}
 }
 
 // skipPause makes a row due that waits for its next try.
 func (b *bench) skipPause(ref activities.Ref) {
-	b.execute(`UPDATE notifications SET retry_at = NULL WHERE id = $1`, ref.ID)
+	b.execute(`UPDATE notifications SET retry_at = NULL WHERE id = $1`, *ref.ID)
 }
 
 // sentAgo makes a row look as if it was sent earlier.
 func (b *bench) sentAgo(ref activities.Ref, ago time.Duration) {
-	b.execute(`UPDATE notifications SET sent_at = now() - $2::interval WHERE id = $1`, ref.ID, ago)
+	b.execute(`UPDATE notifications SET check_at = NULL, sent_at = now() - $2::interval WHERE id = $1`, *ref.ID, ago)
+}
+
+// checkNow makes the carrier to be asked for a row.
+func (b *bench) checkNow(ref activities.Ref) {
+	b.execute(`UPDATE notifications SET check_at = now() WHERE id = $1`, *ref.ID)
 }
 
 func (b *bench) execute(sql string, args ...any) {

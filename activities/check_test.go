@@ -29,17 +29,19 @@ func TestWithoutCallbacksTheCarrierTellsTheOutcome(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBench(t)
+			b.Terms.StatusCheckDelay = time.Millisecond
 			b.behave(test.behaviour)
 			ref := b.accept(test.channel, recipient, "hello")
 			next, err := b.Send(t.Context(), ref)
-			b.want(next, err, activities.CheckStatus, notify.Pending)
+			b.want(ref, next, err, activities.CheckStatus, notify.Pending)
 			for wait := time.Millisecond; next.Action != activities.Done && wait < 10*time.Second; wait *= 2 {
 				time.Sleep(wait) // the simulator's own steps
+				b.checkNow(ref)
 				if next, err = b.CheckStatus(t.Context(), ref); err != nil {
 					t.Fatal(err)
 				}
 			}
-			b.want(next, err, activities.Done, test.status)
+			b.want(ref, next, err, activities.Done, test.status)
 			if row := b.row(ref); text(row.TwilioStatus) != test.word || text(row.TwilioErrorCode) != test.code {
 				t.Errorf("the row has %v with error %v, want %s with %v", text(row.TwilioStatus), text(row.TwilioErrorCode), test.word, test.code)
 			}
@@ -52,7 +54,7 @@ func TestChecksOfASilentSendGetRarer(t *testing.T) {
 	b.behave(`{"callback_delay_ms": 1, "default_outcome": {"status": "sent"}}`)
 	ref := b.accept(notify.SMS, recipient, "hello")
 	next, err := b.Send(t.Context(), ref)
-	b.want(next, err, activities.CheckStatus, notify.Pending)
+	b.want(ref, next, err, activities.CheckStatus, notify.Pending)
 	for _, step := range []struct{ since, want time.Duration }{
 		{5 * time.Minute, 5 * time.Minute},
 		{10 * time.Minute, 10 * time.Minute},
@@ -62,14 +64,14 @@ func TestChecksOfASilentSendGetRarer(t *testing.T) {
 	} {
 		b.sentAgo(ref, step.since)
 		next, err := b.CheckStatus(t.Context(), ref)
-		b.want(next, err, activities.CheckStatus, notify.Pending)
+		b.want(ref, next, err, activities.CheckStatus, notify.Pending)
 		if got := next.In.Round(time.Minute); got != step.want {
 			t.Errorf("%v after sending the next check is in %v, want %v", step.since, got, step.want)
 		}
 	}
 	b.sentAgo(ref, 10*time.Hour)
 	next, err = b.CheckStatus(t.Context(), ref)
-	b.want(next, err, activities.Done, notify.Unknown)
+	b.want(ref, next, err, activities.Done, notify.Unknown)
 	if row := b.row(ref); text(row.FailureCode) != notify.CodeNoReceipt || text(row.TwilioStatus) != "sent" {
 		t.Errorf("the row has %v and %v, want NO_RECEIPT and the carrier's last word", text(row.FailureCode), text(row.TwilioStatus))
 	}
@@ -77,9 +79,11 @@ func TestChecksOfASilentSendGetRarer(t *testing.T) {
 
 func TestACheckOfARowThatIsNotSentGoesBackToSending(t *testing.T) {
 	b := newBench(t)
-	next, err := b.CheckStatus(t.Context(), b.accept(notify.SMS, recipient, "hello"))
-	b.want(next, err, activities.Send, notify.Accepted)
-	if _, err := b.CheckStatus(t.Context(), activities.Ref{ID: uuid.New()}); err == nil {
+	ref := b.accept(notify.SMS, recipient, "hello")
+	next, err := b.CheckStatus(t.Context(), ref)
+	b.want(ref, next, err, activities.Send, notify.Accepted)
+	unknown := uuid.New()
+	if _, err := b.CheckStatus(t.Context(), activities.Ref{ID: &unknown}); err == nil {
 		t.Error("an unknown notification was checked")
 	}
 }

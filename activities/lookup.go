@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"go.temporal.io/sdk/temporal"
-
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
@@ -17,40 +15,59 @@ import (
 // clockSkew is how far the carrier's creation times (in whole seconds) may lie from our clock.
 const clockSkew = 5 * time.Second
 
-// LookUp resolves a send whose answer was lost. Twilio has no idempotency key, so the notification
+// LookUp resolves sends whose answers were lost. Twilio has no idempotency key, so a notification
 // is looked for before anything is posted again: a receipt settles it; else the carrier's complete
 // list of what was sent to the number shows it; and only when two such lists, half an ambiguity
 // window apart, and the whole window have passed without a sign of it, it may be sent again.
 func (a *Activities) LookUp(ctx context.Context, ref Ref) (Next, error) {
-	d, err := a.Store.TakeDoubtful(ctx, ref.ID, ref.WorkflowID, a.Terms.answerLimit())
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return Next{}, temporal.NewNonRetryableApplicationError("the ledger has no such notification", "NotFound", nil)
-	case err != nil:
+	stopBeating := heartbeat(ctx)
+	defer stopBeating()
+
+	doubtful, err := a.Store.TakeDoubtful(ctx, ref.owner(), a.Terms.answerLimit())
+	if err != nil {
 		return Next{}, err
-	case d.Status == notify.Accepted:
-		return Next{Action: Send, Status: d.Status}, nil
-	case d.Token == nil:
-		return a.unclaimed(ref, d.Claim)
 	}
+	var again time.Duration
+	var failures []error
+	for _, d := range doubtful {
+		wait, err := a.resolve(ctx, d)
+		if err != nil {
+			failures = append(failures, err)
+		}
+		if wait > 0 && (again == 0 || wait < again) {
+			again = wait
+		}
+	}
+	if len(failures) > 0 {
+		return Next{}, errors.Join(failures...)
+	}
+	next, err := a.next(ctx, ref)
+	if err == nil && next.Action == LookUp {
+		next.In = max(next.In, again)
+	}
+	return next, err
+}
+
+// resolve looks for one send, and returns after how long to look again; 0 when it is resolved.
+func (a *Activities) resolve(ctx context.Context, d store.Doubtful) (time.Duration, error) {
 	found, err := a.search(ctx, d)
 	if err != nil {
 		if d.SinceFirst > a.Terms.SendDeadline+a.Terms.AmbiguityWindow {
-			return a.doubt(ctx, ref, d, "the carrier could not be asked until the deadline")
+			return 0, a.doubt(ctx, d, "the carrier could not be asked until the deadline")
 		}
-		return Next{}, fmt.Errorf("look for the send at the carrier: %w", err)
+		return 0, fmt.Errorf("look for the send at the carrier: %w", err)
 	}
 	switch {
 	case int64(len(found.same)) >= d.Twins:
 		receipt := found.same[d.Place].Receipt
-		receipt.NotificationID, receipt.Source = ref.ID.String(), notify.FromPoll
-		return a.settle(ctx, ref, receipt)
+		receipt.NotificationID, receipt.Source = d.ID.String(), notify.FromPoll
+		return 0, a.settle(ctx, receipt)
 	case len(found.same) > 0:
-		return a.doubt(ctx, ref, d, "the carrier shows fewer sends than were attempted")
+		return 0, a.doubt(ctx, d, "the carrier shows fewer sends than were attempted")
 	case found.otherBody:
-		return a.doubt(ctx, ref, d, "the carrier shows a send at that time with another text")
+		return 0, a.doubt(ctx, d, "the carrier shows a send at that time with another text")
 	}
-	return a.notFound(ctx, ref, d)
+	return a.notFound(ctx, d)
 }
 
 // candidates are sends at the carrier that no row of the ledger owns and that may be the one we look for.
@@ -73,8 +90,7 @@ func (a *Activities) search(ctx context.Context, d store.Doubtful) (candidates, 
 			return candidates{}, err
 		}
 		for _, r := range page {
-			if fromSender(r, d.From) && r.To == d.To &&
-				!r.CreatedAt.Before(d.ClaimedAt.Add(-clockSkew)) && !r.CreatedAt.After(d.Deadline.Add(a.Terms.answerLimit()+clockSkew)) {
+			if r.To == d.To && fromSender(r, d.From) && a.createdWithin(r, d) {
 				near, sids = append(near, r), append(sids, r.SID)
 			}
 		}
@@ -97,45 +113,36 @@ func (a *Activities) search(ctx context.Context, d store.Doubtful) (candidates, 
 	return found, nil
 }
 
+// fromSender compares both fields: Twilio may fill in messaging_service_sid where a number was asked
+// for, and from where a service was.
 func fromSender(r carrier.Resource, sender string) bool {
-	return r.MessagingServiceSID == sender || r.MessagingServiceSID == "" && r.From == sender
+	return r.MessagingServiceSID == sender || r.From == sender
 }
 
-// notFound counts an empty lookup and decides whether it is the proof that nothing was sent.
-func (a *Activities) notFound(ctx context.Context, ref Ref, d store.Doubtful) (Next, error) {
-	half := a.Terms.AmbiguityWindow / 2
+// createdWithin reports whether the resource may come from the claim's request. One without a
+// creation time may.
+func (a *Activities) createdWithin(r carrier.Resource, d store.Doubtful) bool {
+	return r.CreatedAt.IsZero() ||
+		!r.CreatedAt.Before(d.ClaimedAt.Add(-clockSkew)) && !r.CreatedAt.After(d.Deadline.Add(a.Terms.answerLimit()+clockSkew))
+}
+
+// notFound notes a list without the send, and gives the row back when it is the proof that nothing was sent.
+func (a *Activities) notFound(ctx context.Context, d store.Doubtful) (time.Duration, error) {
+	window, half := a.Terms.AmbiguityWindow, a.Terms.AmbiguityWindow/2
 	elapsed := d.SinceDeadline - a.Terms.answerLimit() // since the answer could last have come
-	if elapsed >= a.Terms.AmbiguityWindow && d.EmptyLookups > 0 && d.SinceLookup >= half {
-		return a.giveBackProved(ctx, ref, d)
+	if elapsed >= window && d.Absent >= half {
+		return 0, a.giveBack(ctx, d.Claim, store.Retry{
+			Kind: store.EventNotAtCarrier, Detail: "two complete lists of the carrier do not show it", After: pause(d.Attempts),
+		})
 	}
-	if err := a.Store.NoteEmptyLookup(ctx, ref.ID, *d.Token); err != nil {
-		return Next{}, err
+	if err := a.Store.NoteAbsent(ctx, d.ID, d.Token); err != nil {
+		return 0, err
 	}
-	wait := half
-	if rest := a.Terms.AmbiguityWindow - elapsed; rest > half {
-		wait = min(rest, half)
-	}
-	return Next{Action: LookUp, In: wait, Status: notify.Sending}, nil
+	return half, nil
 }
 
-func (a *Activities) giveBackProved(ctx context.Context, ref Ref, d store.Doubtful) (Next, error) {
-	_, err := a.Store.GiveBack(ctx, ref.ID, *d.Token, store.Retry{
-		Kind: store.EventNotAtCarrier, Detail: "two complete lists of the carrier do not show it", After: pause(d.Attempts),
-	})
-	if err != nil {
-		return Next{}, err
-	}
-	return Next{Action: Send, In: pause(d.Attempts), Status: notify.Accepted}, nil
-}
-
-func (a *Activities) doubt(ctx context.Context, ref Ref, d store.Doubtful, why string) (Next, error) {
-	held, err := a.Store.Doubt(ctx, ref.ID, *d.Token, store.Failure{Kind: store.EventExpired, FailureCode: notify.CodeAmbiguousSend,
+func (a *Activities) doubt(ctx context.Context, d store.Doubtful, why string) error {
+	_, err := a.Store.Doubt(ctx, d.ID, d.Token, store.Failure{Kind: store.EventExpired, FailureCode: notify.CodeAmbiguousSend,
 		Message: notify.LedgerMessage(notify.CodeAmbiguousSend, d.Channel, ""), Detail: why})
-	switch {
-	case err != nil:
-		return Next{}, err
-	case !held:
-		return a.LookUp(ctx, ref) // a receipt was faster: read what the row is now
-	}
-	return Next{Action: Done, Status: notify.Unknown}, nil
+	return err
 }

@@ -30,7 +30,7 @@ func TestAnAmbiguousSendThatTheCarrierHasIsFound(t *testing.T) {
 				b.behave(fmt.Sprintf(`{"fault": {"kind": %q, "count": 1}}`, fault))
 				ref := b.accept(channel, recipient, "hello")
 				next, err := b.Send(t.Context(), ref)
-				b.want(next, err, activities.LookUp, notify.Sending)
+				b.want(ref, next, err, activities.LookUp, notify.Sending)
 				next = b.resolve(ref, next)
 				if row := b.row(ref); row.TwilioSID == nil || row.Status != notify.Pending && row.Status != notify.Success {
 					t.Errorf("the answer is %+v and the row %s with SID %v", next, row.Status, text(row.TwilioSID))
@@ -52,15 +52,15 @@ func TestAnAmbiguousSendThatTheCarrierNeverHadIsSentAgain(t *testing.T) {
 				ref := b.accept(channel, recipient, "hello")
 				started := time.Now()
 				next, err := b.Send(t.Context(), ref)
-				b.want(next, err, activities.LookUp, notify.Sending)
+				b.want(ref, next, err, activities.LookUp, notify.Sending)
 				next = b.resolve(ref, next)
-				b.want(next, nil, activities.Send, notify.Accepted)
+				b.want(ref, next, nil, activities.Send, notify.Accepted)
 				if waited := time.Since(started); waited < b.Terms.AmbiguityWindow {
 					t.Errorf("it was given back after %v, before the ambiguity window had passed", waited)
 				}
 				b.skipPause(ref)
 				next, err = b.Send(t.Context(), ref)
-				b.want(next, err, activities.CheckStatus, notify.Pending)
+				b.want(ref, next, err, activities.CheckStatus, notify.Pending)
 				if n := b.creates(); n != 1 {
 					t.Errorf("%d creates, want 1", n)
 				}
@@ -76,7 +76,7 @@ func TestTwinsShareWhatTheCarrierShows(t *testing.T) {
 	answers := make([]activities.Next, len(refs))
 	for i, ref := range refs {
 		next, err := b.Send(t.Context(), ref)
-		b.want(next, err, activities.LookUp, notify.Sending)
+		b.want(ref, next, err, activities.LookUp, notify.Sending)
 		answers[i] = next
 	}
 	for i, ref := range refs {
@@ -92,13 +92,13 @@ func TestFewerSendsThanTwinsLeaveThemUnknown(t *testing.T) {
 	b.behave(`{"fault": {"kind": "http_500_after_accept", "count": 1}}`)
 	first := b.accept(notify.SMS, recipient, "hello")
 	next, err := b.Send(t.Context(), first)
-	b.want(next, err, activities.LookUp, notify.Sending)
+	b.want(first, next, err, activities.LookUp, notify.Sending)
 	b.behave(`{"fault": {"kind": "http_500", "count": 1}}`)
 	second := b.accept(notify.SMS, recipient, "hello")
 	next, err = b.Send(t.Context(), second)
-	b.want(next, err, activities.LookUp, notify.Sending)
+	b.want(second, next, err, activities.LookUp, notify.Sending)
 	next = b.resolve(first, next)
-	b.want(next, nil, activities.Done, notify.Unknown)
+	b.want(first, next, nil, activities.Done, notify.Unknown)
 	if row := b.row(first); text(row.FailureCode) != notify.CodeAmbiguousSend {
 		t.Errorf("the failure is %v, want AMBIGUOUS_SEND", text(row.FailureCode))
 	}
@@ -109,12 +109,12 @@ func TestAReceiptBeatsALookup(t *testing.T) {
 	b.behave(`{"fault": {"kind": "http_500", "count": 1}}`)
 	ref := b.accept(notify.SMS, recipient, "hello")
 	next, err := b.Send(t.Context(), ref)
-	b.want(next, err, activities.LookUp, notify.Sending)
-	if _, err := b.Store.Settle(t.Context(), notify.Receipt{NotificationID: ref.ID.String(), Channel: notify.SMS, Word: "delivered", Source: notify.FromWebhook}); err != nil {
+	b.want(ref, next, err, activities.LookUp, notify.Sending)
+	if _, err := b.Store.Settle(t.Context(), notify.Receipt{NotificationID: (*ref.ID).String(), Channel: notify.SMS, Word: "delivered", Source: notify.FromWebhook}); err != nil {
 		t.Fatal(err)
 	}
 	next, err = b.LookUp(t.Context(), ref)
-	b.want(next, err, activities.Done, notify.Success)
+	b.want(ref, next, err, activities.Done, notify.Success)
 }
 
 func TestAWorkerThatDiedBeforeItPostedIsReplaced(t *testing.T) {
@@ -123,8 +123,8 @@ func TestAWorkerThatDiedBeforeItPostedIsReplaced(t *testing.T) {
 	ref := b.accept(notify.SMS, recipient, "hello")
 	b.claim(ref) // and nothing more
 	next, err := b.Send(t.Context(), ref)
-	b.want(next, err, activities.LookUp, notify.Sending)
+	b.want(ref, next, err, activities.LookUp, notify.Sending)
 	b.Terms.Lease = 5 * time.Second
 	next = b.resolve(ref, next)
-	b.want(next, nil, activities.Send, notify.Accepted)
+	b.want(ref, next, nil, activities.Send, notify.Accepted)
 }

@@ -68,15 +68,15 @@ CREATE TABLE notifications (
     sender_id         bigint              NOT NULL REFERENCES senders,
     require_human     boolean             NOT NULL DEFAULT false, -- calls: SUCCESS only when a person answered
 
-    workflow_id       text,                         -- the workflow that owns the row: set by the first claim, once
+    workflow_id       text,                         -- the workflow that owns the row: set once, by the first claim or by the relay
     claim_token       uuid,                         -- held while SENDING
     claimed_at        timestamptz,                  -- of the latest claim
     claim_deadline    timestamptz,                  -- nothing is written to the wire after it
     first_claimed_at  timestamptz,                  -- SEND_DEADLINE counts from here
     attempts          integer             NOT NULL DEFAULT 0,
     retry_at          timestamptz,                  -- not before, after a try that failed
-    empty_lookups     smallint            NOT NULL DEFAULT 0, -- complete lists of the carrier without this send
-    looked_up_at      timestamptz,                  -- when the latest of them was read
+    absent_since      timestamptz,                  -- SENDING: when a complete list of the carrier first lacked it
+    check_at          timestamptz,                  -- PENDING: when the carrier is asked next, after a first time
 
     twilio_sid        text,
     twilio_status     text,                         -- the carrier's own word
@@ -103,11 +103,17 @@ CREATE TABLE notifications (
 -- A receipt or a listed resource that knows only its SID finds its row.
 CREATE UNIQUE INDEX notifications_twilio_sid ON notifications (twilio_sid) WHERE twilio_sid IS NOT NULL;
 
+-- What a workflow has left to do: it reads the rows that it owns and that are not final.
+CREATE INDEX notifications_outstanding ON notifications (workflow_id) WHERE status IN ('ACCEPTED', 'SENDING', 'PENDING');
+
 -- The relay takes accepted rows that no workflow was started for.
 CREATE INDEX notifications_unstarted ON notifications (send_at) WHERE started_at IS NULL AND status = 'ACCEPTED';
 
 -- Twins of an ambiguous send: rows to one number whose claim has run out.
 CREATE INDEX notifications_sending ON notifications (to_hash) WHERE status = 'SENDING';
+
+-- Numbers the relay's shards: each is the workflow relay/<n>.
+CREATE SEQUENCE relay_shards;
 
 -- The timeline, append-only. A callback for an id that the ledger does not have is kept here too,
 -- so there is no foreign key.
@@ -140,6 +146,7 @@ CREATE TABLE api_keys (
 -- +goose Down
 DROP TABLE api_keys;
 DROP TABLE notification_events;
+DROP SEQUENCE relay_shards;
 DROP TABLE notifications;
 DROP TABLE template_versions;
 DROP FUNCTION refuse_change;

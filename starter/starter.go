@@ -104,29 +104,38 @@ func NotificationWorkflowID(id uuid.UUID) string { return "notification/" + id.S
 // StartNotification starts the workflow that carries a notification. One that was started before,
 // closed or not, is success: the ledger owns the notification, not the start.
 func (s *Starter) StartNotification(ctx context.Context, id uuid.UUID, channel notify.Channel) error {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	_, err := s.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID:                                       NotificationWorkflowID(id),
-		TaskQueue:                                workflows.TaskQueue,
-		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		Priority:                                 temporal.Priority{PriorityKey: singlePriority},
+	return s.start(ctx, client.StartWorkflowOptions{
+		ID:            NotificationWorkflowID(id),
+		StaticSummary: "one " + channelNames[channel],
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			workflows.ChannelAttribute.ValueSet(string(channel)), workflows.NotificationAttribute.ValueSet(id.String())),
-		StaticSummary: summary(channel),
 	}, workflows.Notification, workflows.NotificationInput{ID: id, Channel: channel})
-	if err != nil && !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
-		return fmt.Errorf("start notification's workflow: %w", err)
-	}
-	return nil
 }
 
-func summary(channel notify.Channel) string {
-	if channel == notify.Call {
-		return "one call"
+// StartShard starts the workflow that carries the notifications that it owns in the ledger. As with
+// StartNotification, one that was started before is success.
+func (s *Starter) StartShard(ctx context.Context, workflowID string, channel notify.Channel) error {
+	return s.start(ctx, client.StartWorkflowOptions{
+		ID:                    workflowID,
+		StaticSummary:         "a shard of " + channelNames[channel] + "s",
+		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.ChannelAttribute.ValueSet(string(channel))),
+	}, workflows.Shard, workflows.ShardInput{Channel: channel})
+}
+
+var channelNames = map[notify.Channel]string{notify.SMS: "SMS", notify.Call: "call"}
+
+func (s *Starter) start(ctx context.Context, options client.StartWorkflowOptions, workflow any, input any) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	options.TaskQueue = workflows.TaskQueue
+	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	options.WorkflowExecutionErrorWhenAlreadyStarted = true
+	options.Priority = temporal.Priority{PriorityKey: singlePriority}
+	_, err := s.client.ExecuteWorkflow(ctx, options, workflow, input)
+	if err != nil && !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		return fmt.Errorf("start workflow: %w", err)
 	}
-	return "one SMS"
+	return nil
 }
 
 // Settled tells a notification's workflow that the ledger has its final status. A workflow that is

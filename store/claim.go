@@ -12,28 +12,31 @@ import (
 	"github.com/todoku/todoku/notify"
 )
 
-// ClaimTerms are the conditions under which a worker takes a notification.
+// Owner names the rows that a workflow carries: every row that has its workflow_id and, for the
+// workflow of a single notification, the row with that id, which becomes its own by the first claim.
+type Owner struct {
+	WorkflowID string
+	Single     *uuid.UUID
+}
+
+// ClaimTerms are the conditions under which a worker takes notifications.
 type ClaimTerms struct {
-	ID           uuid.UUID
-	WorkflowID   string        // the claimant; the first one owns the row for good
+	Owner        Owner
+	Limit        int           // how many at most
 	Lease        time.Duration // nothing is written to the wire later than this after the claim
 	SMSInterval  time.Duration // between two creates of one sender, over all workers; 0: no pacing
 	CallInterval time.Duration
-	Ahead        time.Duration // how far ahead a slot may be reserved
+	Ahead        time.Duration // how far ahead slots may be reserved
 }
 
-// Claim is the answer to an attempt to claim: either a token to post under, or why there is none.
+// Claim is a notification in state SENDING, under a token.
 type Claim struct {
 	ID           uuid.UUID
 	Channel      notify.Channel
-	Status       notify.Status // SENDING under our Token, or the status that the row has anyway
-	WorkflowID   *string       // the owner
-	Token        *uuid.UUID    // set only when the claim succeeded
-	LeaseLeft    time.Duration // of whoever holds the row SENDING
-	Wait         time.Duration // until the row may be tried or its sender has a slot; 0 when claimed
-	Held         bool          // the sender is stopped
-	SinceFirst   time.Duration // since the row's first claim; 0 before it
-	Attempts     int32         // this one included when claimed
+	Token        uuid.UUID
+	Wait         time.Duration // until its slot begins
+	SinceFirst   time.Duration // since the row's first claim
+	Attempts     int32         // this one included
 	SenderID     int64
 	From         string // the sender's number or Messaging Service
 	To           string
@@ -58,62 +61,98 @@ func (c Claim) Body() (string, error) {
 	return template.Render(c.Params)
 }
 
-// Claim takes an ACCEPTED notification that is due, whose sender is not stopped and has a free
-// slot, and moves it to SENDING, in one committed statement. Claim.Wait says how long after the
-// call the reserved slot begins (claimed), or when to ask again (not claimed).
-func (s *Store) Claim(ctx context.Context, terms ClaimTerms) (Claim, error) {
-	claim, err := one(ctx, s, pgx.RowToStructByPos[Claim], `
+// Claim moves the owner's notifications that are due from ACCEPTED to SENDING, in one committed
+// statement: as many as Limit and the slots of their sender allow, none while it is stopped. All
+// rows of one owner have one sender.
+func (s *Store) Claim(ctx context.Context, terms ClaimTerms) ([]Claim, error) {
+	claims, err := many(ctx, s, pgx.RowToStructByPos[Claim], `
 		WITH clock AS MATERIALIZED (
 			SELECT clock_timestamp() AS now
-		), row AS MATERIALIZED (
-			SELECT n.*, s.address, s.stopped_at, s.next_slot,
-				CASE n.channel WHEN 'CALL' THEN $7::interval ELSE $4::interval END AS pace,
-				greatest(n.send_at, n.retry_at) AS due_at,
-				n.status = 'ACCEPTED' AND coalesce(n.workflow_id, $2) = $2
-					AND greatest(n.send_at, n.retry_at) <= clock_timestamp() AS claimable
-			FROM notifications n
-			JOIN senders s ON s.id = n.sender_id
-			WHERE n.id = $1
-			FOR UPDATE OF n
-		), slot AS (
-			UPDATE senders s SET next_slot = greatest(s.next_slot, clock.now) + row.pace
-			FROM row, clock
-			WHERE s.id = row.sender_id AND row.claimable AND s.stopped_at IS NULL
-				AND s.next_slot <= clock.now + $5::interval
-			RETURNING s.next_slot - row.pace AS starts_at
+		), due AS MATERIALIZED (
+			SELECT n.id, n.sender_id, row_number() OVER (ORDER BY n.id) - 1 AS place
+			FROM (
+				SELECT n.id, n.sender_id
+				FROM notifications n
+				WHERE (n.id = $1 OR n.workflow_id = $2) AND coalesce(n.workflow_id, $2) = $2
+					AND n.status = 'ACCEPTED' AND greatest(n.send_at, n.retry_at) <= clock_timestamp()
+				ORDER BY n.id
+				LIMIT $3
+				FOR UPDATE SKIP LOCKED
+			) n
+		), sender AS MATERIALIZED (
+			SELECT s.id, greatest(s.next_slot, clock.now) AS starts_at, CASE s.channel WHEN 'CALL' THEN $6::interval ELSE $5::interval END AS pace
+			FROM senders s, clock
+			WHERE s.id = (SELECT min(sender_id) FROM due) AND s.stopped_at IS NULL AND s.next_slot <= clock.now + $7::interval
+			FOR UPDATE OF s
+		), slots AS (
+			UPDATE senders s SET next_slot = granted.starts_at + granted.pace * granted.slots
+			FROM (
+				SELECT sender.*, CASE pace WHEN '0' THEN rows ELSE least(rows,
+					1 + floor(extract(epoch FROM clock.now + $7::interval - starts_at) / extract(epoch FROM pace))) END AS slots
+				FROM sender, clock, (SELECT count(*) AS rows FROM due) AS due
+			) granted
+			WHERE s.id = granted.id
+			RETURNING s.id, s.address, granted.pace, granted.slots, granted.starts_at
 		), claimed AS (
 			UPDATE notifications n SET
-				status = 'SENDING', workflow_id = $2, claim_token = $6, attempts = n.attempts + 1,
-				claimed_at = clock.now, claim_deadline = clock.now + $3::interval,
+				status = 'SENDING', workflow_id = $2, claim_token = gen_random_uuid(), attempts = n.attempts + 1,
+				claimed_at = clock.now, claim_deadline = clock.now + $4::interval,
 				first_claimed_at = coalesce(n.first_claimed_at, clock.now),
-				retry_at = NULL, empty_lookups = 0, looked_up_at = NULL, updated_at = clock.now
-			FROM slot, clock
-			WHERE n.id = $1
-			RETURNING n.status, n.workflow_id, n.claim_token, n.claim_deadline, n.attempts, slot.starts_at
+				retry_at = NULL, absent_since = NULL, updated_at = clock.now
+			FROM due, slots, clock
+			WHERE n.id = due.id AND n.sender_id = slots.id AND due.place < slots.slots
+			RETURNING n.*, due.place
 		)
-		SELECT row.id, row.channel::text,
-			coalesce(claimed.status, row.status)::text,
-			coalesce(claimed.workflow_id, row.workflow_id),
-			claimed.claim_token,
-			coalesce(coalesce(claimed.claim_deadline, row.claim_deadline) - clock.now, '0'),
-			greatest('0', CASE
-				WHEN claimed.status IS NOT NULL THEN claimed.starts_at
-				WHEN row.due_at > clock.now THEN row.due_at
-				ELSE row.next_slot - $5::interval
-			END - clock.now),
-			row.status = 'ACCEPTED' AND row.stopped_at IS NOT NULL,
-			coalesce(clock.now - row.first_claimed_at, '0'),
-			coalesce(claimed.attempts, row.attempts),
-			row.sender_id, row.address, row.to_number, row.message, v.body, row.params, row.require_human
-		FROM row
+		SELECT c.id, c.channel::text, c.claim_token,
+			greatest('0', slots.starts_at + slots.pace * c.place - clock.now),
+			clock.now - c.first_claimed_at, c.attempts,
+			c.sender_id, slots.address, c.to_number, c.message, v.body, c.params, c.require_human
+		FROM claimed c
+		CROSS JOIN slots
 		CROSS JOIN clock
-		LEFT JOIN claimed ON true
-		LEFT JOIN template_versions v ON v.template_id = row.template_id AND v.version = row.template_version`,
-		terms.ID, terms.WorkflowID, terms.Lease, terms.SMSInterval, terms.Ahead, uuid.New(), terms.CallInterval)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		err = fmt.Errorf("claim notification: %w", err)
+		LEFT JOIN template_versions v ON v.template_id = c.template_id AND v.version = c.template_version
+		ORDER BY c.place`,
+		terms.Owner.Single, terms.Owner.WorkflowID, terms.Limit, terms.Lease, terms.SMSInterval, terms.CallInterval, terms.Ahead)
+	if err != nil {
+		return nil, fmt.Errorf("claim notifications: %w", err)
 	}
-	return claim, err
+	return claims, nil
+}
+
+// Outstanding is what the rows of one owner wait for. A duration says how long it is until then; it
+// is 0 when the moment has come.
+type Outstanding struct {
+	Accepted int64         // rows that are to be posted
+	SendIn   time.Duration // until the first of them is due and its sender may have a slot
+	Held     bool          // their sender is stopped
+	Sending  int64         // rows that a claim holds
+	LookUpIn time.Duration // until the first of those claims has run out
+	Pending  int64         // rows of which the carrier has not told the outcome
+	CheckIn  time.Duration // until the first of them is asked for
+}
+
+// Outstanding reads what an owner has left to do. delay is how long after sending the carrier is
+// asked for the first time, and ahead as in ClaimTerms.
+func (s *Store) Outstanding(ctx context.Context, owner Owner, delay, ahead time.Duration) (Outstanding, error) {
+	o, err := one(ctx, s, pgx.RowToStructByPos[Outstanding], `
+		SELECT
+			count(*) FILTER (WHERE accepted),
+			coalesce(greatest('0', min(greatest(n.send_at, n.retry_at, s.next_slot - $4::interval)) FILTER (WHERE accepted) - clock_timestamp()), '0'),
+			coalesce(bool_or(s.stopped_at IS NOT NULL) FILTER (WHERE accepted), false),
+			count(*) FILTER (WHERE sending),
+			coalesce(greatest('0', min(n.claim_deadline) FILTER (WHERE sending) - clock_timestamp()), '0'),
+			count(*) FILTER (WHERE pending),
+			coalesce(greatest('0', min(coalesce(n.check_at, n.sent_at + $3::interval)) FILTER (WHERE pending) - clock_timestamp()), '0')
+		FROM notifications n
+		JOIN senders s ON s.id = n.sender_id
+		CROSS JOIN LATERAL (SELECT n.status = 'ACCEPTED' AS accepted, n.status = 'SENDING' AS sending, n.status = 'PENDING' AS pending) AS state
+		WHERE (n.id = $1 OR n.workflow_id = $2) AND coalesce(n.workflow_id, $2) = $2
+			AND n.status IN ('ACCEPTED', 'SENDING', 'PENDING')`,
+		owner.Single, owner.WorkflowID, delay, ahead)
+	if err != nil {
+		return o, fmt.Errorf("read what is outstanding: %w", err)
+	}
+	return o, nil
 }
 
 // Retry says when a row that was given back may be tried again, and whether the try counts.
@@ -155,10 +194,10 @@ func (s *Store) endClaim(ctx context.Context, id, token uuid.UUID, move notify.M
 		WITH moved AS (
 			UPDATE notifications SET
 				status = $4, claim_token = NULL, claim_deadline = NULL,
-				retry_at = CASE WHEN $5::interval > '0' THEN now() + $5 END,
+				retry_at = CASE WHEN $5::interval > '0' THEN clock_timestamp() + $5 END,
 				attempts = attempts - CASE WHEN $6 THEN 1 ELSE 0 END,
 				twilio_error_code = nullif($7, ''), failure_code = nullif($8, ''), error_message = nullif($9, ''),
-				settled_at = CASE WHEN $10 THEN now() END, updated_at = now()
+				settled_at = CASE WHEN $10 THEN clock_timestamp() END, updated_at = clock_timestamp()
 			WHERE id = $1 AND claim_token = $2 AND status = $3
 			RETURNING id, status
 		)
@@ -175,14 +214,14 @@ func (s *Store) endClaim(ctx context.Context, id, token uuid.UUID, move notify.M
 // Decide makes one of our own moves on a row that no claim holds. It reports whether the row had
 // the status that the move starts from.
 func (s *Store) Decide(ctx context.Context, id uuid.UUID, move notify.Move, failure Failure) (bool, error) {
-	if !move.Allowed() || move.NeedsToken() {
+	if !move.Allowed() || move.NeedsToken() || move == notify.Claim {
 		return false, fmt.Errorf("move notification from %s to %s: not a move that may be made without a claim", move.From, move.To)
 	}
 	tag, err := s.pool.Exec(ctx, `
 		WITH moved AS (
 			UPDATE notifications SET
 				status = $3, failure_code = nullif($4, ''), error_message = nullif($5, ''),
-				settled_at = CASE WHEN $6 THEN now() END, updated_at = now()
+				settled_at = CASE WHEN $6 THEN clock_timestamp() END, updated_at = clock_timestamp()
 			WHERE id = $1 AND status = $2
 			RETURNING id, status
 		)

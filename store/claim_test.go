@@ -2,7 +2,9 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,26 +17,23 @@ import (
 func TestOnlyOneOfManyClaimsSucceeds(t *testing.T) {
 	s := openStore(t)
 	id := accept(t, s, notify.SMS, false)
-	var mu sync.Mutex
-	var tokens int
+	var claimed atomic.Int64
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
-			c, err := s.Claim(t.Context(), terms(id))
-			mu.Lock()
-			defer mu.Unlock()
+			claims, err := s.Claim(t.Context(), terms(id))
 			if err != nil {
 				t.Error(err)
-			} else if c.Token != nil {
-				tokens++
-			} else if c.Status != notify.Sending || c.LeaseLeft <= 0 {
-				t.Errorf("a losing claim reads %s with %v left: want SENDING and the lease", c.Status, c.LeaseLeft)
 			}
+			claimed.Add(int64(len(claims)))
 		})
 	}
 	wg.Wait()
-	if tokens != 1 {
-		t.Errorf("%d claims succeeded, want 1", tokens)
+	if claimed.Load() != 1 {
+		t.Errorf("%d claims succeeded, want 1", claimed.Load())
+	}
+	if left := noClaim(t, s, terms(id)); left.Sending != 1 || left.LookUpIn <= 0 {
+		t.Errorf("what is left is %+v: want the row SENDING for the rest of its lease", left)
 	}
 }
 
@@ -42,13 +41,13 @@ func TestTheFirstWorkflowOwnsTheRow(t *testing.T) {
 	s := openStore(t)
 	id := accept(t, s, notify.SMS, false)
 	c := claim(t, s, id)
-	if held, err := s.GiveBack(t.Context(), id, *c.Token, store.Retry{Kind: store.EventTryFailed}); err != nil || !held {
+	if held, err := s.GiveBack(t.Context(), id, c.Token, store.Retry{Kind: store.EventTryFailed}); err != nil || !held {
 		t.Fatal(held, err)
 	}
 	other := terms(id)
-	other.WorkflowID = "relay/1"
-	if c, err := s.Claim(t.Context(), other); err != nil || c.Token != nil || c.WorkflowID == nil || *c.WorkflowID != "notification/"+id.String() {
-		t.Errorf("another workflow's claim: %+v, error %v; want none, and the owner named", c, err)
+	other.Owner.WorkflowID = "relay/1"
+	if left := noClaim(t, s, other); left != (store.Outstanding{}) {
+		t.Errorf("another workflow has left to do %+v, want nothing", left)
 	}
 	if claim(t, s, id).Attempts != 2 {
 		t.Error("the second try of the owner is not counted as the second")
@@ -59,55 +58,56 @@ func TestAClaimWaitsForItsTime(t *testing.T) {
 	s := openStore(t)
 	id := accept(t, s, notify.SMS, false)
 	c := claim(t, s, id)
-	if _, err := s.GiveBack(t.Context(), id, *c.Token, store.Retry{After: time.Minute, Uncounted: true, Kind: store.EventTryFailed, ErrorCode: "20429"}); err != nil {
+	if _, err := s.GiveBack(t.Context(), id, c.Token, store.Retry{After: time.Minute, Uncounted: true, Kind: store.EventTryFailed, ErrorCode: "20429"}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.Claim(t.Context(), terms(id))
-	if err != nil || c.Token != nil || c.Wait < 50*time.Second || c.Wait > time.Minute {
-		t.Errorf("claim %+v, error %v: want none, and almost a minute to wait", c, err)
+	if left := noClaim(t, s, terms(id)); left.Accepted != 1 || left.SendIn < 50*time.Second || left.SendIn > time.Minute {
+		t.Errorf("what is left is %+v: want almost a minute to wait", left)
 	}
-	if c.Attempts != 0 {
-		t.Errorf("attempts %d: an uncounted try was counted", c.Attempts)
+	if n, err := s.Notification(t.Context(), id); err != nil || n.Attempts != 0 {
+		t.Errorf("attempts %d, error %v: an uncounted try was counted", n.Attempts, err)
 	}
 }
 
 func TestSlotsOfOneSenderAreAnIntervalApart(t *testing.T) {
-	s := openStore(t)
-	sender, err := s.EnsureSender(t.Context(), notify.SMS, "MG"+uuid.NewString())
-	if err != nil {
-		t.Fatal(err)
-	}
 	const interval = 300 * time.Millisecond
-	var starts []time.Time
-	for {
-		paced := terms(acceptFrom(t, s, notify.SMS, sender))
-		paced.SMSInterval = interval
-		before := time.Now()
-		c, err := s.Claim(t.Context(), paced)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.Token == nil {
-			if c.Wait <= 0 || c.Status != notify.Accepted {
-				t.Errorf("no slot is free and the claim says %s, wait %v", c.Status, c.Wait)
+	for _, groupSize := range []int{1, 2, 32} {
+		t.Run(fmt.Sprint("in groups of ", groupSize), func(t *testing.T) {
+			s := openStore(t)
+			owner := store.Owner{WorkflowID: shard(t, s, 10)}
+			var starts []time.Time
+			for {
+				before := time.Now()
+				claims, err := s.Claim(t.Context(), store.ClaimTerms{Owner: owner, Limit: groupSize, Lease: time.Minute, Ahead: time.Second, SMSInterval: interval})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(claims) == 0 {
+					break
+				}
+				for _, c := range claims {
+					starts = append(starts, before.Add(c.Wait))
+				}
 			}
-			break
-		}
-		starts = append(starts, before.Add(c.Wait))
-	}
-	if len(starts) < 3 || len(starts) > 6 {
-		t.Fatalf("%d slots were reserved within a second, want about 4", len(starts))
-	}
-	for i := 1; i < len(starts); i++ {
-		if gap := starts[i].Sub(starts[i-1]); gap < interval-50*time.Millisecond {
-			t.Errorf("slots %d and %d are %v apart, want %v", i-1, i, gap, interval)
-		}
+			if len(starts) < 4 || len(starts) > 6 {
+				t.Fatalf("%d slots were reserved a second ahead, want about 4", len(starts))
+			}
+			for i := 1; i < len(starts); i++ {
+				if gap := starts[i].Sub(starts[i-1]); gap < interval-50*time.Millisecond {
+					t.Errorf("slots %d and %d are %v apart, want %v", i-1, i, gap, interval)
+				}
+			}
+			left, err := s.Outstanding(t.Context(), owner, time.Minute, time.Second)
+			if err != nil || left.SendIn <= 0 || left.SendIn > interval {
+				t.Errorf("what is left is %+v, error %v: want the time until the next slot may be reserved", left, err)
+			}
+		})
 	}
 }
 
 func TestAStoppedSenderHoldsItsRows(t *testing.T) {
 	s := openStore(t)
-	address := "MG" + uuid.NewString()
+	const address = "MG00000000000000000000000000000000"
 	sender, err := s.EnsureSender(t.Context(), notify.SMS, address)
 	if err != nil {
 		t.Fatal(err)
@@ -116,8 +116,8 @@ func TestAStoppedSenderHoldsItsRows(t *testing.T) {
 	if err := s.StopSender(t.Context(), sender, false, "21606", "the sender cannot send"); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := s.Claim(t.Context(), terms(id)); err != nil || c.Token != nil || !c.Held {
-		t.Errorf("claim %+v, error %v: want it held", c, err)
+	if left := noClaim(t, s, terms(id)); !left.Held {
+		t.Errorf("what is left is %+v: want it held", left)
 	}
 	if n, err := s.Notification(t.Context(), id); err != nil || n.Status != notify.Held {
 		t.Errorf("the row reads as %s, error %v: want HELD", n.Status, err)
@@ -134,41 +134,82 @@ func TestAStoppedSenderHoldsItsRows(t *testing.T) {
 	}
 }
 
+func TestTheTimeForWhichASenderWasStoppedIsNotCounted(t *testing.T) {
+	s := openStore(t)
+	id := accept(t, s, notify.SMS, false)
+	c := claim(t, s, id)
+	if _, err := s.GiveBack(t.Context(), id, c.Token, store.Retry{Kind: store.EventStopped}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.StopSender(t.Context(), c.SenderID, false, "21606", "the sender cannot send"); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(300 * time.Millisecond)
+	if _, err := s.ResumeSender(t.Context(), c.SenderID); err != nil {
+		t.Fatal(err)
+	}
+	if c := claim(t, s, id); c.SinceFirst > 250*time.Millisecond {
+		t.Errorf("%v count towards the deadline: the time of the stop is among it", c.SinceFirst)
+	}
+}
+
 func TestADoubtfulRowIsTakenOverOnlyWhenItsClaimHasRunOut(t *testing.T) {
 	s := openStore(t)
 	id := accept(t, s, notify.SMS, false)
 	short := terms(id)
 	short.Lease = 10 * time.Millisecond
-	first, err := s.Claim(t.Context(), short)
-	if err != nil || first.Token == nil {
-		t.Fatal(first, err)
+	claims, err := s.Claim(t.Context(), short)
+	if err != nil || len(claims) != 1 {
+		t.Fatal(claims, err)
 	}
-	if d, err := s.TakeDoubtful(t.Context(), id, short.WorkflowID, time.Minute); err != nil || d.Token != nil || d.Status != notify.Sending {
-		t.Errorf("within the grace: %+v, error %v; want no token", d, err)
+	take := func(workflowID string, grace time.Duration, want int) []store.Doubtful {
+		t.Helper()
+		rows, err := s.TakeDoubtful(t.Context(), store.Owner{WorkflowID: workflowID}, grace)
+		if err != nil || len(rows) != want {
+			t.Fatalf("took %+v, error %v: want %d", rows, err, want)
+		}
+		return rows
 	}
+	take(short.Owner.WorkflowID, time.Minute, 0)
 	time.Sleep(20 * time.Millisecond)
-	if d, err := s.TakeDoubtful(t.Context(), id, "another workflow", 0); err != nil || d.Token != nil {
-		t.Errorf("another workflow took it over: %+v, error %v", d, err)
+	take("another workflow", 0, 0)
+	d := take(short.Owner.WorkflowID, 0, 1)[0]
+	if d.Twins != 1 || d.Place != 0 || d.Token == claims[0].Token {
+		t.Errorf("took %+v: want no twin, and a fresh token", d)
 	}
-	d, err := s.TakeDoubtful(t.Context(), id, short.WorkflowID, 0)
-	if err != nil || d.Token == nil || d.Twins < 1 {
-		t.Fatalf("after the deadline: %+v, error %v; want a fresh token", d, err)
-	}
-	if held, err := s.Refuse(t.Context(), id, *first.Token, store.Failure{Kind: store.EventRefused}); err != nil || held {
+	if held, err := s.Refuse(t.Context(), id, claims[0].Token, store.Failure{Kind: store.EventRefused}); err != nil || held {
 		t.Errorf("the former holder moved the row: %v, error %v", held, err)
 	}
-	if err := s.NoteEmptyLookup(t.Context(), id, *d.Token); err != nil {
+	if err := s.NoteAbsent(t.Context(), id, d.Token); err != nil {
 		t.Fatal(err)
 	}
-	again, err := s.TakeDoubtful(t.Context(), id, short.WorkflowID, 0)
-	if err != nil || again.EmptyLookups != 1 || again.SinceLookup <= 0 {
-		t.Errorf("after an empty lookup: %+v, error %v", again, err)
+	d = take(short.Owner.WorkflowID, 0, 1)[0]
+	if d.Absent <= 0 {
+		t.Errorf("after a list without it: %+v", d)
 	}
-	if held, err := s.GiveBack(t.Context(), id, *again.Token, store.Retry{Kind: store.EventNotAtCarrier}); err != nil || !held {
+	if held, err := s.GiveBack(t.Context(), id, d.Token, store.Retry{Kind: store.EventNotAtCarrier}); err != nil || !held {
 		t.Errorf("given back: %v, error %v", held, err)
 	}
 	if c := claim(t, s, id); c.Attempts != 2 {
 		t.Errorf("attempts %d, want 2", c.Attempts)
+	}
+}
+
+func TestAShardIsClaimedInGroups(t *testing.T) {
+	s := openStore(t)
+	owner := store.Owner{WorkflowID: shard(t, s, 10)}
+	seen := map[uuid.UUID]bool{}
+	for _, want := range []int{4, 4, 2, 0} {
+		claims, err := s.Claim(t.Context(), store.ClaimTerms{Owner: owner, Limit: 4, Lease: time.Minute})
+		if err != nil || len(claims) != want {
+			t.Fatalf("%d claims, error %v: want %d", len(claims), err, want)
+		}
+		for _, c := range claims {
+			seen[c.ID] = true
+		}
+	}
+	if len(seen) != 10 {
+		t.Errorf("%d different rows were claimed, want 10", len(seen))
 	}
 }
 
@@ -190,35 +231,4 @@ func TestOurOwnMovesAreATable(t *testing.T) {
 	if moved, err := s.Decide(t.Context(), id, notify.Skip, store.Failure{Kind: store.EventExpired}); err != nil || moved {
 		t.Errorf("a canceled row was skipped: %v, error %v", moved, err)
 	}
-}
-
-func TestTheRelaySeesDueRowsWithoutAWorkflow(t *testing.T) {
-	s := openStore(t)
-	id := accept(t, s, notify.SMS, false)
-	if !unstarted(t, s, id, 0) {
-		t.Error("an accepted row is not seen")
-	}
-	if unstarted(t, s, id, time.Hour) {
-		t.Error("a row is seen before its time")
-	}
-	if err := s.MarkStarted(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
-	if unstarted(t, s, id, 0) {
-		t.Error("a started row is still seen")
-	}
-}
-
-func unstarted(t *testing.T, s *store.Store, id uuid.UUID, age time.Duration) bool {
-	t.Helper()
-	rows, err := s.Unstarted(t.Context(), age, 10_000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range rows {
-		if row.ID == id {
-			return true
-		}
-	}
-	return false
 }

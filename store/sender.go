@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -63,19 +64,29 @@ func (s *Store) StopSender(ctx context.Context, id int64, all bool, code, reason
 	return nil
 }
 
-// ResumeSender lets a stopped sender go on. Resuming one that runs changes nothing.
+// ResumeSender lets a stopped sender go on. The time for which it was stopped is not counted
+// towards its notifications' SEND_DEADLINE. Resuming one that runs changes nothing. The error is
+// ErrNotFound when there is no such sender.
 func (s *Store) ResumeSender(ctx context.Context, id int64) (Sender, error) {
 	sender, err := one(ctx, s, pgx.RowToStructByPos[Sender], `
-		WITH s AS (
-			UPDATE senders SET stopped_at = NULL, stop_code = NULL, stop_reason = NULL
-			WHERE id = $1
-			RETURNING *
+		WITH stopped AS (
+			SELECT id, stopped_at FROM senders WHERE id = $1 FOR UPDATE
+		), s AS (
+			UPDATE senders s SET stopped_at = NULL, stop_code = NULL, stop_reason = NULL
+			FROM stopped
+			WHERE s.id = stopped.id
+			RETURNING s.*
+		), held AS (
+			UPDATE notifications n SET first_claimed_at = n.first_claimed_at + (now() - greatest(n.first_claimed_at, stopped.stopped_at))
+			FROM stopped
+			WHERE n.sender_id = stopped.id AND stopped.stopped_at IS NOT NULL
+				AND n.status = 'ACCEPTED' AND n.first_claimed_at IS NOT NULL
 		)
 		SELECT `+senderColumns+` FROM s`, id)
-	if err != nil {
-		return sender, fmt.Errorf("resume sender %d: %w", id, err)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("resume sender: %w", err)
 	}
-	return sender, nil
+	return sender, err
 }
 
 // DelaySender keeps a sender from posting for a while, as the carrier asked with Retry-After.

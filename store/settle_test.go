@@ -110,12 +110,12 @@ func TestAReceiptBeatsWhatWeDecidedOurselves(t *testing.T) {
 		{"FAILED by us", func(t testing.TB, id uuid.UUID) { decide(t, s, id, notify.Expire, notify.CodeSendDeadline) },
 			notify.Receipt{Word: "delivered"}, "SUCCESS delivered"},
 		{"refused by the carrier's answer", func(t testing.TB, id uuid.UUID) {
-			if held, err := s.Refuse(t.Context(), id, *claim(t, s, id).Token, store.Failure{Kind: store.EventRefused, ErrorCode: "21610"}); err != nil || !held {
+			if held, err := s.Refuse(t.Context(), id, claim(t, s, id).Token, store.Failure{Kind: store.EventRefused, ErrorCode: "21610"}); err != nil || !held {
 				t.Fatal(held, err)
 			}
 		}, notify.Receipt{Word: "delivered"}, "SUCCESS delivered"},
 		{"UNKNOWN because ambiguous", func(t testing.TB, id uuid.UUID) {
-			if held, err := s.Doubt(t.Context(), id, *claim(t, s, id).Token, store.Failure{Kind: store.EventExpired, FailureCode: notify.CodeAmbiguousSend}); err != nil || !held {
+			if held, err := s.Doubt(t.Context(), id, claim(t, s, id).Token, store.Failure{Kind: store.EventExpired, FailureCode: notify.CodeAmbiguousSend}); err != nil || !held {
 				t.Fatal(held, err)
 			}
 		}, notify.Receipt{Word: "queued"}, "PENDING queued"},
@@ -139,7 +139,7 @@ func TestAReceiptBeatsWhatWeDecidedOurselves(t *testing.T) {
 func TestReceiptBeforeSendReturns(t *testing.T) {
 	s := openStore(t)
 	id, sid := accept(t, s, notify.SMS, false), newSID("SM")
-	token := *claim(t, s, id).Token
+	token := claim(t, s, id).Token
 	settled := settle(t, s, notify.Receipt{NotificationID: id.String(), Channel: notify.SMS, SID: sid, Word: "delivered", Source: notify.FromWebhook})
 	if len(settled) != 1 || !settled[0].JustSettled() || settled[0].WorkflowID == nil {
 		t.Fatalf("settled %+v: want the row just settled, with its workflow to signal", settled)

@@ -60,16 +60,30 @@ func acceptAs(t rapid.TB, s *store.Store, channel notify.Channel, sender int64, 
 }
 
 func terms(id uuid.UUID) store.ClaimTerms {
-	return store.ClaimTerms{ID: id, WorkflowID: "notification/" + id.String(), Lease: 15 * time.Second, Ahead: time.Second}
+	return store.ClaimTerms{Owner: store.Owner{WorkflowID: "notification/" + id.String(), Single: &id}, Limit: 1, Lease: 15 * time.Second, Ahead: time.Second}
 }
 
+// claim takes a single that can be claimed.
 func claim(t testing.TB, s *store.Store, id uuid.UUID) store.Claim {
 	t.Helper()
-	c, err := s.Claim(t.Context(), terms(id))
-	if err != nil || c.Token == nil {
-		t.Fatalf("claim %+v, error %v", c, err)
+	claims, err := s.Claim(t.Context(), terms(id))
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("claims %+v, error %v: want one", claims, err)
 	}
-	return c
+	return claims[0]
+}
+
+// noClaim checks that nothing can be claimed, and returns what is left to do.
+func noClaim(t testing.TB, s *store.Store, terms store.ClaimTerms) store.Outstanding {
+	t.Helper()
+	if claims, err := s.Claim(t.Context(), terms); err != nil || len(claims) != 0 {
+		t.Fatalf("claims %+v, error %v: want none", claims, err)
+	}
+	left, err := s.Outstanding(t.Context(), terms.Owner, 5*time.Minute, terms.Ahead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return left
 }
 
 func decide(t testing.TB, s *store.Store, id uuid.UUID, move notify.Move, code string) {

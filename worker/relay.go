@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,18 +13,22 @@ import (
 	"github.com/todoku/todoku/store"
 )
 
-// The relay looks every second for notifications older than relayAge: by then whoever accepted
+// The relay looks twice a second for notifications older than relayAge: by then whoever accepted
 // them has started their workflows, or never will.
 const (
-	relayInterval = time.Second
-	relayAge      = 2 * time.Second
-	relayBatch    = 200
-	relayStarts   = 16 // at the same time
+	relayInterval = 500 * time.Millisecond
+	relayAge      = time.Second
+	relayStarts   = 8 // at the same time
+
+	// Temporal starts a few dozen workflows a second on a small machine. When more singles wait, they
+	// are carried in shards, each by one workflow.
+	relaySingles = 50
+	shardSize    = 500
 )
 
 // Relay starts workflows for accepted notifications that have none: because Temporal was away when
-// they were accepted, or because the process that accepted them died. Every worker runs one; a
-// notification that two of them start is started once.
+// they were accepted, because the process that accepted them died, or because more came at once
+// than are started one by one. Every worker runs one; what two of them start is started once.
 type Relay struct {
 	Store   *store.Store
 	Starter *starter.Starter
@@ -34,16 +39,14 @@ type Relay struct {
 func (r *Relay) Run(ctx context.Context) {
 	failing := false
 	for {
-		n, err := r.round(ctx)
+		err := r.round(ctx)
 		if err != nil && ctx.Err() == nil && !failing {
 			r.Log.Warn("relay waits: what is accepted is started when the database and Temporal answer again", "error", err)
 		}
 		if err == nil && failing {
 			r.Log.Info("relay goes on")
 		}
-		if failing = err != nil; !failing && n == relayBatch {
-			continue // more are waiting
-		}
+		failing = err != nil
 		select {
 		case <-ctx.Done():
 			return
@@ -52,34 +55,58 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
-// round starts one batch and returns how many were waiting.
-func (r *Relay) round(ctx context.Context) (int, error) {
-	waiting, err := r.Store.Unstarted(ctx, relayAge, relayBatch)
-	if err != nil || len(waiting) == 0 {
-		return 0, err
+// round assigns a burst to shards and starts what has no workflow.
+func (r *Relay) round(ctx context.Context) error {
+	waiting, err := r.Store.Unstarted(ctx, relayAge, relaySingles+1)
+	if err != nil {
+		return err
 	}
-	started := make([]uuid.UUID, len(waiting))
-	g, startCtx := errgroup.WithContext(ctx)
-	g.SetLimit(relayStarts)
-	for i, n := range waiting {
-		g.Go(func() error {
-			if err := r.Starter.StartNotification(startCtx, n.ID, n.Channel); err != nil {
+	if len(waiting) > relaySingles {
+		for n := shardSize; n == shardSize; {
+			if n, err = r.Store.AssignShard(ctx, relayAge, shardSize); err != nil {
 				return err
 			}
-			started[i] = n.ID
+		}
+		if waiting, err = r.Store.Unstarted(ctx, relayAge, relaySingles); err != nil {
+			return err
+		}
+	}
+	return r.start(ctx, waiting)
+}
+
+func (r *Relay) start(ctx context.Context, waiting []store.Unstarted) error {
+	if len(waiting) == 0 {
+		return nil
+	}
+	var mu sync.Mutex
+	var singles []uuid.UUID
+	var shards []string
+	g, startCtx := errgroup.WithContext(ctx)
+	g.SetLimit(relayStarts)
+	for _, w := range waiting {
+		g.Go(func() error {
+			if w.Single != nil {
+				if err := r.Starter.StartNotification(startCtx, *w.Single, w.Channel); err != nil {
+					return err
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				singles = append(singles, *w.Single)
+				return nil
+			}
+			if err := r.Starter.StartShard(startCtx, *w.WorkflowID, w.Channel); err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			shards = append(shards, *w.WorkflowID)
 			return nil
 		})
 	}
 	startErr := g.Wait()
-	done := make([]uuid.UUID, 0, len(started))
-	for _, id := range started {
-		if id != uuid.Nil {
-			done = append(done, id)
-		}
+	relayed.Add(float64(len(singles) + len(shards)))
+	if err := r.Store.MarkStarted(ctx, singles, shards); err != nil {
+		return err
 	}
-	if err := r.Store.MarkStarted(ctx, done...); err != nil {
-		return len(waiting), err
-	}
-	relayed.Add(float64(len(done)))
-	return len(waiting), startErr
+	return startErr
 }

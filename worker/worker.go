@@ -96,6 +96,7 @@ func (w *Worker) workers() []worker.Worker {
 		WorkerStopTimeout:           stopLimit,
 	})
 	carry.RegisterWorkflow(workflows.Notification)
+	carry.RegisterWorkflow(workflows.Shard)
 	all := []worker.Worker{carry}
 	for _, queue := range []string{activities.SendSMSQueue, activities.SendCallQueue, activities.StatusCheckQueue} {
 		act := worker.New(c, queue, worker.Options{

@@ -32,9 +32,22 @@ type NotificationInput struct {
 // Notification carries one notification from ACCEPTED to its final status, which is its result: it
 // sends it, waits for the webhook's signal, and asks the carrier when none comes.
 func Notification(ctx workflow.Context, in NotificationInput) (notify.Status, error) {
+	return carry(ctx, in.Channel, &in.ID)
+}
+
+// ShardInput says what a shard carries: the notifications that have its workflow ID in the ledger.
+type ShardInput struct{ Channel notify.Channel }
+
+// Shard carries many notifications of one sender by the same steps, at the cost of one workflow.
+func Shard(ctx workflow.Context, in ShardInput) error {
+	_, err := carry(ctx, in.Channel, nil)
+	return err
+}
+
+func carry(ctx workflow.Context, channel notify.Channel, id *uuid.UUID) (notify.Status, error) {
 	n := notification{
-		ref:     activities.Ref{ID: in.ID, WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID},
-		channel: in.Channel,
+		ref:     activities.Ref{WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, ID: id},
+		channel: channel,
 		settled: workflow.GetSignalChannel(ctx, SettledSignal),
 		wake:    workflow.GetSignalChannel(ctx, WakeSignal),
 	}
@@ -42,6 +55,7 @@ func Notification(ctx workflow.Context, in NotificationInput) (notify.Status, er
 	return n.run(ctx)
 }
 
+// notification is the state machine that carries one notification, or one shard of them.
 type notification struct {
 	ref     activities.Ref
 	channel notify.Channel
@@ -94,30 +108,29 @@ func (n *notification) drain() {
 // send posts the notification. Its errors are safe to retry and say after how long; how often is
 // counted in the ledger, which gives up at SEND_DEADLINE.
 func (n *notification) send(ctx workflow.Context) (activities.Next, error) {
-	return n.do(ctx, a.Send, activities.SendQueue(n.channel), workflow.ActivityOptions{
-		StartToCloseTimeout: 40 * time.Second, // the lease of a claim, the answer, and a ledger that is away for a while
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute},
-	})
+	return n.do(ctx, a.Send, activities.SendQueue(n.channel), time.Minute)
 }
 
 // lookUp looks at the carrier for a send whose answer was lost.
 func (n *notification) lookUp(ctx workflow.Context) (activities.Next, error) {
-	return n.do(ctx, a.LookUp, activities.StatusCheckQueue, checkOptions)
+	return n.do(ctx, a.LookUp, activities.StatusCheckQueue, 5*time.Minute)
 }
 
 // checkStatus asks the carrier what became of the notification.
 func (n *notification) checkStatus(ctx workflow.Context) (activities.Next, error) {
-	return n.do(ctx, a.CheckStatus, activities.StatusCheckQueue, checkOptions)
+	return n.do(ctx, a.CheckStatus, activities.StatusCheckQueue, 5*time.Minute)
 }
 
-var checkOptions = workflow.ActivityOptions{
-	StartToCloseTimeout: time.Minute,
-	RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: 5 * time.Minute},
-}
-
-func (n *notification) do(ctx workflow.Context, activity any, queue string, options workflow.ActivityOptions) (next activities.Next, err error) {
-	options.TaskQueue = queue
-	err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), activity, n.ref).Get(ctx, &next)
+// do runs an activity until it succeeds: at once when its worker died, after 2, 4, 8 s and so on, up
+// to longestPause, when the ledger or the carrier is away, or after what its error asks for.
+func (n *notification) do(ctx workflow.Context, activity any, queue string, longestPause time.Duration) (next activities.Next, err error) {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:           queue,
+		StartToCloseTimeout: 10 * time.Minute,
+		HeartbeatTimeout:    activities.HeartbeatTimeout,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: longestPause},
+	})
+	err = workflow.ExecuteActivity(ctx, activity, n.ref).Get(ctx, &next)
 	return next, err
 }
 

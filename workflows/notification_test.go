@@ -42,7 +42,7 @@ func (c *carry) lookUp(answers ...any)      { c.expect(a.LookUp, answers) }
 func (c *carry) checkStatus(answers ...any) { c.expect(a.CheckStatus, answers) }
 
 func (c *carry) expect(activity any, answers []any) {
-	ref := activities.Ref{ID: input.ID, WorkflowID: "default-test-workflow-id"}
+	ref := activities.Ref{ID: &input.ID, WorkflowID: "default-test-workflow-id"}
 	for _, answer := range answers {
 		call := c.OnActivity(activity, mock.Anything, ref).Once()
 		if err, ok := answer.(error); ok {

@@ -1,0 +1,115 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/store"
+)
+
+// heldRecheck is how often the notifications of a stopped sender look whether they may go on.
+// Resuming the sender wakes them earlier.
+const heldRecheck = 5 * time.Minute
+
+// next reads from the ledger what the workflow has left to do, and chooses what comes first.
+func (a *Activities) next(ctx context.Context, ref Ref) (Next, error) {
+	left, err := a.Store.Outstanding(ctx, ref.owner(), a.Terms.StatusCheckDelay, slotAhead)
+	if err != nil {
+		return Next{}, err
+	}
+	var choices []Next
+	if left.Accepted > 0 {
+		in := left.SendIn
+		if left.Held {
+			in = max(in, heldRecheck)
+		}
+		choices = append(choices, Next{Action: Send, In: in})
+	}
+	if left.Sending > 0 {
+		// The worker that claimed it died, or still waits for the carrier's answer.
+		choices = append(choices, Next{Action: LookUp, In: left.LookUpIn + a.Terms.answerLimit()})
+	}
+	if left.Pending > 0 {
+		choices = append(choices, Next{Action: CheckStatus, In: left.CheckIn})
+	}
+	if len(choices) == 0 {
+		return a.done(ctx, ref)
+	}
+	first := choices[0]
+	for _, each := range choices[1:] {
+		if each.In < first.In {
+			first = each
+		}
+	}
+	return first, nil
+}
+
+// done ends the workflow. A single notification's final status is its workflow's result.
+func (a *Activities) done(ctx context.Context, ref Ref) (Next, error) {
+	next := Next{Action: Done}
+	if ref.ID == nil {
+		return next, nil
+	}
+	n, err := a.Store.Notification(ctx, *ref.ID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return Next{}, temporal.NewNonRetryableApplicationError("the ledger has no such notification", "NotFound", nil)
+	case err != nil:
+		return Next{}, err
+	case n.Status.Final():
+		next.Status = n.Status
+	}
+	return next, nil
+}
+
+// settle writes what the carrier said. It goes on trying while the database is away: what it
+// carries may be the only proof that the carrier accepted a notification.
+func (a *Activities) settle(ctx context.Context, receipts ...notify.Receipt) error {
+	var settled []store.Settled
+	var err error
+	for wait := 100 * time.Millisecond; ; wait *= 2 {
+		settled, err = a.Store.Settle(detached(ctx), receipts...)
+		if err == nil || !store.IsOutage(err) || wait > 10*time.Second || sleep(ctx, wait) != nil {
+			break
+		}
+	}
+	for _, s := range settled {
+		if s.SecondSID {
+			secondSIDs.Inc()
+			a.Log.ErrorContext(ctx, "the carrier accepted a notification twice", "notification_id", s.ID)
+		}
+	}
+	return err
+}
+
+// retryAfter makes the error by which Temporal runs the activity again after a pause. It is benign:
+// a notification that waits is no failure of the worker.
+func retryAfter(pause time.Duration, why string) error {
+	return temporal.NewApplicationErrorWithOptions(why, "RetryLater", temporal.ApplicationErrorOptions{
+		NextRetryDelay: max(pause, 10*time.Millisecond), Category: temporal.ApplicationErrorCategoryBenign,
+	})
+}
+
+// detached keeps a write to the ledger going when the activity is canceled: a worker that stops
+// must not leave a claim behind that it could have ended.
+func detached(ctx context.Context) context.Context {
+	return context.WithoutCancel(ctx)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
