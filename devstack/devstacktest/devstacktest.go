@@ -1,0 +1,178 @@
+// Package devstacktest gives tests a real Postgres and a real Temporal. Each test program starts at most one of each,
+// when a test first asks, and they are gone when the program ends, however it ends.
+//
+//	func TestMain(m *testing.M) { devstacktest.Main(m) }
+//
+//	func TestSomething(t *testing.T) {
+//		db := devstacktest.PostgresFromTemplate(t, "ledger", migrations.Up)
+//		temporal := devstacktest.Temporal(t)
+//		…
+//	}
+package devstacktest
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/todoku/todoku/devstack"
+)
+
+// startWithin limits the start of a server. It is generous: several test programs start theirs at once.
+const startWithin = 2 * time.Minute
+
+// Main is the whole of a TestMain: it runs the tests, stops the servers and exits.
+func Main(m *testing.M) {
+	devstack.GuardMain()
+	code := m.Run()
+	stopServers()
+	os.Exit(code)
+}
+
+// server is one that the tests of a program share; it starts when it is first asked for.
+type server[T interface{ Stop() }] struct {
+	mu      sync.Mutex
+	started bool
+	value   T
+	err     error
+}
+
+func (s *server[T]) get(t testing.TB, start func(context.Context) (T, error)) T {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.started {
+		ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+		defer cancel()
+		s.value, s.err = start(ctx)
+		s.started = true
+	}
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s.value
+}
+
+func (s *server[T]) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.started && s.err == nil {
+		s.value.Stop()
+	}
+	s.started = false
+}
+
+var (
+	postgres       server[*devstack.Postgres]
+	temporalServer server[*devstack.TemporalServer]
+)
+
+func stopServers() {
+	temporalServer.stop()
+	postgres.stop()
+}
+
+var databases atomic.Int64
+
+// Postgres gives the URL of a fresh, empty database, which is dropped when the test ends. The server does not wait for
+// the disk.
+func Postgres(t testing.TB) string {
+	t.Helper()
+	return newDatabase(t, "template0")
+}
+
+// templates holds, by name, the URLs of databases to be copied, or what kept them from being made.
+var templates = struct {
+	sync.Mutex
+	made map[string]error
+}{made: map[string]error{}}
+
+// PostgresFromTemplate gives the URL of a fresh copy of a database that migrate, called once for each name in a test
+// program, has filled; the copy takes a fraction of the time. migrate must close its connections. The copy is dropped
+// when the test ends.
+func PostgresFromTemplate(t testing.TB, name string, migrate func(databaseURL string) error) string {
+	t.Helper()
+	template := "template_" + name
+	templates.Lock()
+	defer templates.Unlock()
+	err, made := templates.made[name]
+	if !made {
+		if err = createDatabase(template, "template0", serverURL(t)); err == nil {
+			err = migrate(databaseURL(t, template))
+		}
+		templates.made[name] = err
+	}
+	if err != nil {
+		t.Fatalf("make the template database %q: %v", name, err)
+	}
+	return newDatabase(t, template)
+}
+
+// newDatabase copies a template into a database for one test.
+func newDatabase(t testing.TB, template string) string {
+	t.Helper()
+	server := serverURL(t)
+	name := fmt.Sprintf("test_%d", databases.Add(1))
+	if err := createDatabase(name, template, server); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := execute(server, `DROP DATABASE `+pgx.Identifier{name}.Sanitize()+` WITH (FORCE)`); err != nil {
+			t.Errorf("drop the test's database: %v", err)
+		}
+	})
+	return databaseURL(t, name)
+}
+
+// serverURL is the URL of the shared server's own database.
+func serverURL(t testing.TB) string {
+	t.Helper()
+	return postgres.get(t, func(ctx context.Context) (*devstack.Postgres, error) {
+		return devstack.StartPostgres(ctx, devstack.PostgresOptions{NoSync: true})
+	}).URL
+}
+
+func databaseURL(t testing.TB, name string) string {
+	t.Helper()
+	u, err := url.Parse(serverURL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+func createDatabase(name, template, server string) error {
+	return execute(server, fmt.Sprintf(`CREATE DATABASE %s TEMPLATE %s`, pgx.Identifier{name}.Sanitize(), pgx.Identifier{template}.Sanitize()))
+}
+
+func execute(databaseURL, statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	db, err := pgx.Connect(ctx, databaseURL)
+	if err != nil {
+		return fmt.Errorf("connect to the tests' Postgres: %w", err)
+	}
+	defer db.Close(ctx)
+	if _, err := db.Exec(ctx, statement); err != nil {
+		return fmt.Errorf("%s: %w", strings.SplitN(statement, " TEMPLATE", 2)[0], err)
+	}
+	return nil
+}
+
+// Temporal gives host:port of a Temporal dev server; its namespace is devstack.TemporalNamespace. Tests share it, so
+// they use workflow ids and task queues of their own. Where there is no Temporal CLI the test fails and says how to get it.
+func Temporal(t testing.TB) string {
+	t.Helper()
+	return temporalServer.get(t, func(ctx context.Context) (*devstack.TemporalServer, error) {
+		return devstack.StartTemporal(ctx, devstack.TemporalOptions{})
+	}).Address
+}
