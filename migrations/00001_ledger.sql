@@ -106,10 +106,14 @@ CREATE UNIQUE INDEX notifications_twilio_sid ON notifications (twilio_sid) WHERE
 -- What a workflow has left to do: it reads the rows that it owns and that are not final.
 CREATE INDEX notifications_outstanding ON notifications (workflow_id) WHERE status IN ('ACCEPTED', 'SENDING', 'PENDING');
 
--- The relay takes accepted rows that no workflow was started for.
-CREATE INDEX notifications_unstarted ON notifications (send_at) WHERE started_at IS NULL AND status = 'ACCEPTED';
+-- The relay starts workflows for unfinished rows that have none.
+CREATE INDEX notifications_unstarted ON notifications (send_at)
+    WHERE started_at IS NULL AND status IN ('ACCEPTED', 'SENDING', 'PENDING');
 
--- Twins of an ambiguous send: rows to one number whose claim has run out.
+-- The relay wakes the owners of rows that could be claimed and were not.
+CREATE INDEX notifications_accepted ON notifications (sender_id, greatest(send_at, retry_at)) WHERE status = 'ACCEPTED';
+
+-- Twins of an ambiguous send are rows to one number. The relay looks among them for claims that have run out.
 CREATE INDEX notifications_sending ON notifications (to_hash) WHERE status = 'SENDING';
 
 -- Numbers the relay's shards: each is the workflow relay/<n>.

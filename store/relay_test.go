@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
 )
@@ -28,7 +26,7 @@ func TestTheRelaySeesDueRowsWithoutAWorkflow(t *testing.T) {
 	if rows := unstarted(time.Hour); len(rows) != 0 {
 		t.Errorf("unstarted are %+v before their time", rows)
 	}
-	if err := s.MarkStarted(t.Context(), []uuid.UUID{id}, nil); err != nil {
+	if err := s.MarkStarted(t.Context(), store.Owner{Single: &id, WorkflowID: "notification/" + id.String()}); err != nil {
 		t.Fatal(err)
 	}
 	if rows := unstarted(0); len(rows) != 0 {
@@ -57,11 +55,11 @@ func TestABurstIsAssignedToShards(t *testing.T) {
 	if err != nil || len(rows) != 3 {
 		t.Fatalf("unstarted are %+v, error %v: want three shards", rows, err)
 	}
-	var ids []string
+	var shards []store.Owner
 	for _, row := range rows {
-		ids = append(ids, *row.WorkflowID)
+		shards = append(shards, store.Owner{WorkflowID: *row.WorkflowID})
 	}
-	if err := s.MarkStarted(t.Context(), nil, ids); err != nil {
+	if err := s.MarkStarted(t.Context(), shards...); err != nil {
 		t.Fatal(err)
 	}
 	if rows, err := s.Unstarted(t.Context(), 0, 10); err != nil || len(rows) != 0 {

@@ -1,0 +1,120 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/todoku/todoku/api/problem"
+)
+
+var (
+	requestsTotal = promauto.NewCounterVec(prometheus.CounterOpts{
+		Name: "todoku_http_requests_total",
+		Help: "HTTP requests answered.",
+	}, []string{"method", "route", "status"})
+	requestSeconds = promauto.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "todoku_http_request_duration_seconds",
+		Help:    "How long HTTP requests took.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+	}, []string{"method", "route"})
+)
+
+const requestIDHeader = "X-Request-Id"
+
+// requestID is what a caller may name a request.
+var requestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// identify gives each request a name to find it by in the log: the caller's, or a new one.
+func identify(c *gin.Context) {
+	id := c.GetHeader(requestIDHeader)
+	if !requestID.MatchString(id) {
+		id = uuid.NewString()
+	}
+	c.Set(requestIDHeader, id)
+	c.Header(requestIDHeader, id)
+	c.Header("X-Content-Type-Options", "nosniff")
+	c.Header("Cache-Control", "no-store")
+}
+
+// observe counts and logs each request by its route. Paths, queries and bodies hold ids and numbers,
+// so they stay out.
+func observe(logger *slog.Logger) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		start := time.Now()
+		c.Next()
+		took, method, route, status := time.Since(start), knownMethod(c.Request.Method), c.FullPath(), c.Writer.Status()
+		if route == "" {
+			route = "unmatched"
+		}
+		requestsTotal.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
+		requestSeconds.WithLabelValues(method, route).Observe(took.Seconds())
+		logger.LogAttrs(c.Request.Context(), requestLevel(route, status), "request",
+			slog.String("method", method), slog.String("route", route), slog.Int("status", status),
+			slog.Float64("duration_ms", float64(took.Microseconds())/1000), slog.String("request_id", c.GetString(requestIDHeader)))
+	}
+}
+
+// requestLevel keeps what is asked all the time, and went well, out of the usual log.
+func requestLevel(route string, status int) slog.Level {
+	if status >= http.StatusInternalServerError {
+		return slog.LevelError
+	}
+	switch route {
+	case "/healthz", "/readyz", "/metrics", "/api/twilio/webhook/sms-status", "/api/twilio/webhook/call-status":
+		if status < http.StatusBadRequest {
+			return slog.LevelDebug
+		}
+	}
+	return slog.LevelInfo
+}
+
+// knownMethod bounds a metric's label.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return method
+	}
+	return "other"
+}
+
+// limit ends the request's context when it takes too long.
+func limit(c *gin.Context) {
+	ctx, cancel := context.WithTimeout(c.Request.Context(), requestLimit)
+	defer cancel()
+	c.Request = c.Request.WithContext(ctx)
+	c.Next()
+}
+
+// recoverPanics answers 500 without a word of what happened; the log has it.
+func recoverPanics(logger *slog.Logger) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(cause)
+			}
+			logger.ErrorContext(c.Request.Context(), "panic while answering a request",
+				"panic", fmt.Sprint(cause), "route", c.FullPath(), "request_id", c.GetString(requestIDHeader), "stack", string(debug.Stack()))
+			if !c.Writer.Written() {
+				problem.Write(c.Writer, problem.New(problem.Internal, "something went wrong on our side: try again, and if it stays, tell the operator the X-Request-Id"))
+			}
+			c.Abort()
+		}()
+		c.Next()
+	}
+}

@@ -1,0 +1,121 @@
+package apitest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/todoku/todoku/notify"
+)
+
+// Workflows records what would reach Temporal.
+type Workflows struct {
+	mu      sync.Mutex
+	started []uuid.UUID
+	settled []Signal
+	down    bool
+	held    chan struct{} // while not nil, starts and signals wait for it to be closed
+	waiting int
+	panics  bool
+}
+
+// Signal is one word to a workflow.
+type Signal struct {
+	WorkflowID string
+	Status     notify.Status
+}
+
+func newWorkflows() *Workflows { return &Workflows{} }
+
+// Down makes every call fail.
+func (w *Workflows) Down() { w.mu.Lock(); w.down = true; w.mu.Unlock() }
+
+// Panic makes the address of a workflow's page panic, which every answer about a notification needs.
+func (w *Workflows) Panic() { w.mu.Lock(); w.panics = true; w.mu.Unlock() }
+
+// Hold makes every call wait until Release.
+func (w *Workflows) Hold() { w.mu.Lock(); w.held = make(chan struct{}); w.mu.Unlock() }
+
+// Release ends Hold.
+func (w *Workflows) Release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.held != nil {
+		close(w.held)
+		w.held = nil
+	}
+}
+
+// Waiting is how many calls wait for Release.
+func (w *Workflows) Waiting() int { w.mu.Lock(); defer w.mu.Unlock(); return w.waiting }
+
+// Started lists the notifications whose workflows were started.
+func (w *Workflows) Started() []uuid.UUID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.started)
+}
+
+// Signals lists what workflows were told.
+func (w *Workflows) Signals() []Signal {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.settled)
+}
+
+var errDown = errors.New("no connection to Temporal")
+
+// call waits, fails or records, as the test wants it.
+func (w *Workflows) call(ctx context.Context, record func()) error {
+	w.mu.Lock()
+	held := w.held
+	if held != nil {
+		w.waiting++
+	}
+	w.mu.Unlock()
+	if held != nil {
+		select {
+		case <-held:
+		case <-ctx.Done():
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if held != nil {
+		w.waiting--
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case w.down:
+		return errDown
+	}
+	record()
+	return nil
+}
+
+// StartNotification records a start.
+func (w *Workflows) StartNotification(ctx context.Context, id uuid.UUID, _ notify.Channel) error {
+	return w.call(ctx, func() { w.started = append(w.started, id) })
+}
+
+// Settled records a signal.
+func (w *Workflows) Settled(ctx context.Context, workflowID string, status notify.Status) error {
+	return w.call(ctx, func() { w.settled = append(w.settled, Signal{workflowID, status}) })
+}
+
+// Ping tells whether Temporal is there.
+func (w *Workflows) Ping(ctx context.Context) error { return w.call(ctx, func() {}) }
+
+// WorkflowURL is a page of an imagined Web UI.
+func (w *Workflows) WorkflowURL(workflowID string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.panics {
+		panic("the Web UI is out of order")
+	}
+	return "http://ui.example.com/namespaces/default/workflows/" + workflowID
+}

@@ -1,0 +1,86 @@
+package api_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers/legacy"
+
+	"github.com/todoku/todoku/api/apitest"
+)
+
+// Requests and answers, good and bad, are what the description says they are.
+func TestAnswersAreAsDescribed(t *testing.T) {
+	a := apitest.Start(t)
+	description, err := openapi3.NewLoader().LoadFromData([]byte(a.Do("GET", "/openapi.json", "").Text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	router, err := legacy.NewRouter(description)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := accept(t, a)
+	if err := a.Store.StopSender(t.Context(), 1, false, "21606", "the number cannot send SMS"); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{"POST", "/api/v1/templates", `{"name": "t", "channel": "SMS", "body": "{{name}}様"}`, 201},
+		{"POST", "/api/v1/templates", `{"name": "c", "channel": "CALL", "body": "Hello"}`, 201},
+		{"POST", "/api/v1/templates", `{"name": "t", "channel": "SMS", "body": "x"}`, 409},
+		{"GET", "/api/v1/templates?limit=1", "", 200},
+		{"GET", "/api/v1/templates", "", 200},
+		{"GET", "/api/v1/templates/1", "", 200},
+		{"GET", "/api/v1/templates/9", "", 404},
+		{"GET", "/api/v1/templates/1/versions", "", 200},
+		{"PATCH", "/api/v1/templates/1", `{"body": "{{name}}さん"}`, 200},
+		{"POST", "/api/v1/templates/1/render", `{"params": {"name": "山田"}}`, 200},
+		{"POST", "/api/v1/templates/1/render", `{}`, 422},
+		{"POST", "/api/v1/templates/2/render", `{}`, 200},
+		{"POST", "/api/v1/notifications", `{"channel": "SMS", "to": "090-1234-5678", "template_id": 1, "params": {"name": "山田"}, "reference": "r"}`, 202},
+		{"POST", "/api/v1/notifications", `{"channel": "CALL", "to": "110", "body": ""}`, 422},
+		{"GET", "/api/v1/notifications/" + id, "", 200},
+		{"GET", "/api/v1/notifications/" + id + "/events", "", 200},
+		{"GET", "/api/v1/notifications/0190b0a0-0000-7000-8000-000000000000", "", 404},
+		{"GET", "/api/v1/senders", "", 200},
+		{"POST", "/api/v1/senders/1/resume", "", 200},
+	} {
+		t.Run(test.method+" "+test.path, func(t *testing.T) {
+			request := httptest.NewRequest(test.method, test.path, strings.NewReader(test.body))
+			if test.body != "" {
+				request.Header.Set("Content-Type", "application/json")
+			}
+			route, params, err := router.FindRoute(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			input := &openapi3filter.RequestValidationInput{
+				Request: request, PathParams: params, Route: route, QueryParams: url.Values(request.URL.Query()),
+				Options: &openapi3filter.Options{IncludeResponseStatus: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
+			}
+			if err := openapi3filter.ValidateRequest(t.Context(), input); err != nil {
+				t.Errorf("request: %v", err)
+			}
+			answer := a.Do(test.method, test.path, test.body)
+			if answer.Status != test.status {
+				t.Fatalf("answer = %d %s, want %d", answer.Status, answer.Text, test.status)
+			}
+			err = openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
+				RequestValidationInput: input, Status: answer.Status, Header: http.Header(answer.Header),
+				Body: io.NopCloser(strings.NewReader(answer.Text)), Options: input.Options,
+			})
+			if err != nil {
+				t.Errorf("answer: %v", err)
+			}
+		})
+	}
+}

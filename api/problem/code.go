@@ -1,0 +1,162 @@
+package problem
+
+import (
+	"net/http"
+
+	"github.com/todoku/todoku/notify"
+)
+
+// Code names one kind of problem. Codes are part of the API: they do not change their meaning and
+// do not go away.
+type Code string
+
+// What cannot be read, or may not be asked.
+const (
+	RequestEmpty         Code = "request_empty"
+	MalformedJSON        Code = "malformed_json"
+	DuplicateKey         Code = "duplicate_key"
+	InvalidUTF8          Code = "invalid_utf8"
+	NULCharacter         Code = "nul_character"
+	TrailingData         Code = "trailing_data"
+	MalformedCallback    Code = "malformed_callback"
+	KeyMissing           Code = "key_missing"
+	KeyInvalid           Code = "key_invalid"
+	ScopeMissing         Code = "scope_missing"
+	UnsignedCallback     Code = "callback_unsigned"
+	ForgedCallback       Code = "callback_forged"
+	CallbacksOff         Code = "callbacks_off"
+	RouteNotFound        Code = "route_not_found"
+	MethodNotAllowed     Code = "method_not_allowed"
+	RequestTimeout       Code = "request_timeout"
+	RequestTooLarge      Code = "request_too_large"
+	UnsupportedMediaType Code = "unsupported_media_type"
+	NotFound             Code = "not_found"
+	NotificationNotFound Code = "notification_not_found"
+	SenderNotFound       Code = "sender_not_found"
+	NameTaken            Code = "name_taken"
+)
+
+// What can be read and is wrong.
+const (
+	ValidationFailed        Code = "validation_failed"
+	ParameterInvalid        Code = "parameter_invalid"
+	UnknownField            Code = "unknown_field"
+	WrongType               Code = "wrong_type"
+	Required                Code = "required"
+	ChannelUnknown          Code = "channel_unknown"
+	ChannelNotEnabled       Code = "channel_not_enabled"
+	ChannelNotConfigured    Code = "channel_not_configured"
+	BodyOrTemplate          Code = "body_or_template"
+	TwiMLTooLong            Code = "twiml_too_long"
+	ReferenceTooLong        Code = "reference_too_long"
+	ReferenceControl        Code = "reference_has_control_characters"
+	TemplateNotFound        Code = "template_not_found"
+	TemplateChannelMismatch Code = "template_channel_mismatch"
+	ParamsWithoutTemplate   Code = "params_without_template"
+	ParamMissing            Code = "param_missing"
+	ParamUnknown            Code = "param_unknown"
+	NameEmpty               Code = "name_empty"
+	NameTooLong             Code = "name_too_long"
+	NameControl             Code = "name_has_control_characters"
+)
+
+// What is not the caller's fault.
+const (
+	Internal            Code = "internal_error"
+	DatabaseUnavailable Code = "database_unavailable"
+)
+
+// Entry is what the documentation says of a code.
+type Entry struct {
+	Code   Code
+	Status int    // of an answer whose only problem it is
+	Title  string // what happened
+	Advice string // what to do about it
+}
+
+// Codes lists every code that an answer can have, by status.
+var Codes = []Entry{
+	{RequestEmpty, http.StatusBadRequest, "The request has no body", "Send a JSON object."},
+	{MalformedJSON, http.StatusBadRequest, "The body is not JSON", "Mend the syntax at the byte that the detail names."},
+	{DuplicateKey, http.StatusBadRequest, "A key occurs twice in one object", "Keep one of the two: which one was meant is unclear."},
+	{InvalidUTF8, http.StatusBadRequest, "The body is not UTF-8", "Encode the body as UTF-8."},
+	{NULCharacter, http.StatusBadRequest, "The body has a NUL character", "Remove it, also where it is written as \\u0000."},
+	{TrailingData, http.StatusBadRequest, "Something follows the JSON value", "Send one JSON object and nothing after it."},
+	{MalformedCallback, http.StatusBadRequest, "A callback lacks what it must have", "Send the form that Twilio's status callbacks have."},
+
+	{KeyMissing, http.StatusUnauthorized, "No API key", "Send the header Authorization: Bearer KEY."},
+	{KeyInvalid, http.StatusUnauthorized, "The API key is not valid", "Check it, or make a new one with todoku key add."},
+
+	{ScopeMissing, http.StatusForbidden, "The API key lacks a scope", "Use a key that has the scope that the detail names."},
+	{UnsignedCallback, http.StatusForbidden, "The callback is not signed", "Only Twilio may call this address."},
+	{ForgedCallback, http.StatusForbidden, "The callback's signature is wrong", "Check TODOKU_PUBLIC_URL and TWILIO_AUTH_TOKEN if Twilio did send it."},
+	{CallbacksOff, http.StatusForbidden, "Callbacks are not set up", "Set TODOKU_PUBLIC_URL and TWILIO_AUTH_TOKEN."},
+
+	{RouteNotFound, http.StatusNotFound, "No such address", "See /docs for the addresses that exist."},
+	{NotFound, http.StatusNotFound, "No such thing", "Check the id in the path."},
+	{NotificationNotFound, http.StatusNotFound, "No such notification", "Check the id: it is the UUID that the answer to the POST gave."},
+	{SenderNotFound, http.StatusNotFound, "No such sender", "See GET /api/v1/senders for the ids."},
+	{MethodNotAllowed, http.StatusMethodNotAllowed, "The address has no such method", "Use one of the methods in the header Allow."},
+	{RequestTimeout, http.StatusRequestTimeout, "The body did not arrive in time", "Send it again."},
+	{NameTaken, http.StatusConflict, "The name is taken", "Choose another name."},
+	{RequestTooLarge, http.StatusRequestEntityTooLarge, "The body is too large", "Send at most as much as the detail says."},
+	{UnsupportedMediaType, http.StatusUnsupportedMediaType, "The body's type is not understood", "Send Content-Type: application/json."},
+
+	{ValidationFailed, http.StatusUnprocessableEntity, "Several things are wrong with the request", "See errors: each entry names its field and its own code."},
+	{ParameterInvalid, http.StatusUnprocessableEntity, "A parameter of the query is wrong", "See the detail for what it may be."},
+	{UnknownField, http.StatusUnprocessableEntity, "There is no such field", "Remove it, or write it as the detail suggests."},
+	{WrongType, http.StatusUnprocessableEntity, "A value has the wrong type", "Send the type that the detail names."},
+	{Required, http.StatusUnprocessableEntity, "A field is missing", "Add it."},
+	{ChannelUnknown, http.StatusUnprocessableEntity, "There is no such channel", "Use SMS or CALL."},
+	{ChannelNotEnabled, http.StatusUnprocessableEntity, "The channel cannot be sent on yet", "Use SMS or CALL."},
+	{ChannelNotConfigured, http.StatusUnprocessableEntity, "The channel has no sender", "Set TWILIO_PHONE_NUMBER or, for SMS, TWILIO_MESSAGING_SERVICE_SID."},
+
+	{notify.CodeNumberEmpty, http.StatusUnprocessableEntity, "The phone number is empty", "Write the number."},
+	{notify.CodeNumberUnparsable, http.StatusUnprocessableEntity, "The phone number cannot be read", "Write digits as people dial them, or + and the country code."},
+	{notify.CodeNumberTooShort, http.StatusUnprocessableEntity, "The phone number is too short", "Write all of its digits."},
+	{notify.CodeNumberTooLong, http.StatusUnprocessableEntity, "The phone number is too long", "Write one number without an extension."},
+	{notify.CodeNumberInvalid, http.StatusUnprocessableEntity, "The phone number does not exist", "Check its digits."},
+	{notify.CodeNumberHasExtension, http.StatusUnprocessableEntity, "The phone number has an extension", "Write it without."},
+	{notify.CodeCountryUnknown, http.StatusUnprocessableEntity, "The phone number's country is unknown", "Write + and the country code."},
+	{notify.CodeCountryNotAllowed, http.StatusUnprocessableEntity, "The phone number's country is not allowed", "Add it to ALLOWED_COUNTRIES."},
+	{notify.CodeLandlineWithoutSMS, http.StatusUnprocessableEntity, "A landline cannot receive an SMS", "Use a mobile number, or send a CALL."},
+	{notify.CodeNumberCannotReceive, http.StatusUnprocessableEntity, "The number cannot receive an SMS", "Use a mobile number, or send a CALL."},
+
+	{BodyOrTemplate, http.StatusUnprocessableEntity, "Neither or both of body and template", "Give either body or template_id."},
+	{notify.CodeBodyEmpty, http.StatusUnprocessableEntity, "The body is empty", "Write what the recipient shall read or hear."},
+	{notify.CodeBodyTooLong, http.StatusUnprocessableEntity, "The body is too long", "An SMS has at most 1,600 characters."},
+	{notify.CodeBodyControlCharacters, http.StatusUnprocessableEntity, "The body has control characters", "Keep only line breaks and tabs."},
+	{TwiMLTooLong, http.StatusUnprocessableEntity, "The spoken message is too long", "It has at most 4,000 characters of TwiML."},
+	{ReferenceTooLong, http.StatusUnprocessableEntity, "The reference is too long", "It has at most 255 characters."},
+	{ReferenceControl, http.StatusUnprocessableEntity, "The reference has control characters", "Remove them."},
+
+	{TemplateNotFound, http.StatusUnprocessableEntity, "No such template", "See GET /api/v1/templates for the ids. Where the id is in the path, the status is 404."},
+	{TemplateChannelMismatch, http.StatusUnprocessableEntity, "The template is for another channel", "Use a template of the notification's channel."},
+	{ParamsWithoutTemplate, http.StatusUnprocessableEntity, "Parameters without a template", "Give template_id, or leave params out."},
+	{ParamMissing, http.StatusUnprocessableEntity, "A parameter of the template is missing", "Add it to params."},
+	{ParamUnknown, http.StatusUnprocessableEntity, "The template has no such parameter", "Remove it from params."},
+	{NameEmpty, http.StatusUnprocessableEntity, "The name is empty", "Write a name."},
+	{NameTooLong, http.StatusUnprocessableEntity, "The name is too long", "It has at most 100 characters."},
+	{NameControl, http.StatusUnprocessableEntity, "The name has control characters", "Remove them."},
+	{notify.CodePlaceholderUnclosed, http.StatusUnprocessableEntity, "A placeholder is not closed", "Write }} after its name."},
+	{notify.CodePlaceholderUnopened, http.StatusUnprocessableEntity, "A placeholder is not opened", "Write {{ before its name."},
+	{notify.CodePlaceholderEmpty, http.StatusUnprocessableEntity, "A placeholder has no name", "Write one, as in {{name}}."},
+	{notify.CodePlaceholderBadName, http.StatusUnprocessableEntity, "A placeholder's name is not one", "Use letters, digits and underscores."},
+
+	{Internal, http.StatusInternalServerError, "Something went wrong", "Try again; if it stays, tell the operator the X-Request-Id."},
+	{DatabaseUnavailable, http.StatusServiceUnavailable, "The database cannot be reached", "Try again after the seconds in Retry-After."},
+}
+
+var entries = func() map[Code]Entry {
+	byCode := make(map[Code]Entry, len(Codes))
+	for _, e := range Codes {
+		byCode[e.Code] = e
+	}
+	return byCode
+}()
+
+// Lookup finds what the documentation says of a code.
+func Lookup(code Code) (Entry, bool) {
+	e, ok := entries[code]
+	return e, ok
+}

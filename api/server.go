@@ -1,0 +1,174 @@
+// Package api is the HTTP side of the product: the REST API, Twilio's webhooks, health, metrics and
+// the API's own description. It accepts notifications into the ledger and has their workflows
+// started beside the requests, so it goes on accepting while Temporal is away.
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/todoku/todoku/api/background"
+	"github.com/todoku/todoku/api/problem"
+	v1 "github.com/todoku/todoku/api/v1"
+	"github.com/todoku/todoku/api/webhook"
+	"github.com/todoku/todoku/carrier"
+	"github.com/todoku/todoku/settings"
+	"github.com/todoku/todoku/store"
+)
+
+// Starter is what the API needs of the door to Temporal.
+type Starter interface {
+	v1.Starter
+	webhook.Signaler
+	// Ping reports whether Temporal answers.
+	Ping(ctx context.Context) error
+}
+
+// Deps are what a Server works with; all are needed but DrainDelay.
+type Deps struct {
+	Store    *store.Store
+	Starter  Starter
+	Settings *settings.Settings
+	Logger   *slog.Logger
+	// DrainDelay is how long a server that was told to stop still takes requests while /readyz says
+	// 503, for load balancers that need time to notice. Default: 0.
+	DrainDelay time.Duration
+}
+
+const (
+	startsAtOnce   = 16     // starts of workflows in flight; the relay takes the rest
+	signalsAtOnce  = 16     // signals in flight
+	signalsWaiting = 10_000 // signals in line; the workflows' own checks take the rest
+	maxHeaderBytes = 16 << 10
+
+	// requestLimit ends a request whose database does not answer, well before the server's own
+	// time-outs.
+	requestLimit = 10 * time.Second
+	// stopLimit bounds a graceful stop: the requests, and then what they set off.
+	stopLimit = 20 * time.Second
+)
+
+// Server is the API. It is an http.Handler; Run serves it.
+type Server struct {
+	deps     Deps
+	engine   *gin.Engine
+	starts   *background.Tasks
+	signals  *background.Tasks
+	health   *health
+	draining atomic.Bool
+}
+
+// New puts the API together. It touches neither the network nor the database.
+func New(deps Deps) (*Server, error) {
+	s := &Server{
+		deps:    deps,
+		starts:  background.NewTasks(startsAtOnce, 0),
+		signals: background.NewTasks(signalsAtOnce, signalsWaiting),
+	}
+	s.health = &health{deps: deps, draining: &s.draining}
+	validator, err := newValidator(deps.Settings)
+	if err != nil {
+		return nil, err
+	}
+	s.engine = newEngine(deps.Logger)
+
+	description := describe()
+	resources := humagin.New(s.engine, huma.Config{
+		OpenAPI:       description,
+		Formats:       map[string]huma.Format{"application/json": v1.Format, "json": v1.Format},
+		DefaultFormat: "application/json",
+	})
+	(&v1.API{Store: deps.Store, Starter: deps.Starter, Settings: deps.Settings, Logger: deps.Logger, Starts: s.starts}).Register(resources)
+	(&webhook.Handler{Store: deps.Store, Workflows: deps.Starter, Validator: validator, Logger: deps.Logger, Signals: s.signals}).Register(s.engine)
+
+	s.health.register(s.engine)
+	s.engine.GET("/metrics", gin.WrapH(promhttp.Handler()))
+	if err := registerDocs(s.engine, description); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// newValidator is nil where Twilio is given no address to call, or nothing to sign with.
+func newValidator(s *settings.Settings) (*carrier.SignatureValidator, error) {
+	if s.PublicURL == "" || s.TwilioAuthToken == "" {
+		return nil, nil
+	}
+	validator, err := carrier.NewSignatureValidator(s.TwilioAuthToken, s.PublicURL)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the webhooks: %w", err)
+	}
+	return validator, nil
+}
+
+func newEngine(logger *slog.Logger) *gin.Engine {
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	engine.HandleMethodNotAllowed = true
+	engine.RedirectTrailingSlash = false
+	_ = engine.SetTrustedProxies(nil) // fails only on a malformed list; with none, no header says who the client is
+	engine.Use(identify, observe(logger), limit, recoverPanics(logger))
+	engine.NoRoute(func(c *gin.Context) {
+		problem.Write(c.Writer, problem.New(problem.RouteNotFound, "there is nothing at this address: see /docs"))
+	})
+	engine.NoMethod(func(c *gin.Context) {
+		problem.Write(c.Writer, problem.New(problem.MethodNotAllowed, "this address has no such method: use one of those in the header Allow"))
+	})
+	return engine
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.engine.ServeHTTP(w, r) }
+
+// Run serves on the listener until ctx ends, and then stops without losing anything: /readyz says
+// 503, no new connections are taken, requests are finished, and so are the starts and signals that
+// they set off; all that within 20 s. It returns nil after a clean stop.
+func (s *Server) Run(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.deps.Logger.Handler(), slog.LevelDebug), // what clients do to connections
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return errors.Join(fmt.Errorf("serve HTTP: %w", err), s.finish(context.WithoutCancel(ctx)))
+	case <-ctx.Done():
+	}
+
+	s.draining.Store(true)
+	time.Sleep(s.deps.DrainDelay)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	defer cancel()
+	var err error
+	if err = server.Shutdown(stop); err != nil {
+		err = errors.Join(fmt.Errorf("finish requests: %w", err), server.Close())
+	}
+	return errors.Join(err, s.finish(stop))
+}
+
+// finish waits for what the requests set off.
+func (s *Server) finish(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopLimit)
+	defer cancel()
+	if err := errors.Join(s.starts.Drain(ctx), s.signals.Drain(ctx)); err != nil {
+		return fmt.Errorf("finish starts and signals: %w", err)
+	}
+	return nil
+}

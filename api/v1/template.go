@@ -1,0 +1,232 @@
+package v1
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/todoku/todoku/api/problem"
+	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/store"
+)
+
+// Template is a named text with placeholders, at one version.
+type Template struct {
+	ID        int64          `json:"id"`
+	Name      string         `json:"name" example:"Reservation reminder"`
+	Channel   notify.Channel `json:"channel" enum:"SMS,CALL"`
+	Version   int32          `json:"version" doc:"Counts from 1. A version never changes; a notification keeps the one it was accepted with."`
+	Body      string         `json:"body" example:"{{name}}様、ご予約は{{time}}です。"`
+	Params    []string       `json:"params" nullable:"false" doc:"The names of the placeholders, in the order of their first use."`
+	CreatedAt time.Time      `json:"created_at"`
+	UpdatedAt time.Time      `json:"updated_at"`
+}
+
+// TemplatePage is a part of the list of templates.
+type TemplatePage struct {
+	Items      []Template `json:"items" nullable:"false"`
+	NextCursor *string    `json:"next_cursor" doc:"Give it as cursor to read on; null on the last page."`
+}
+
+type newTemplate struct {
+	Name    string `json:"name" maxLength:"100" example:"Reservation reminder"`
+	Channel string `json:"channel" enum:"SMS,CALL" example:"SMS"`
+	Body    string `json:"body" example:"{{name}}様、ご予約は{{time}}です。" doc:"Text with placeholders such as {{name}} or {{氏名}}; nothing else is special."`
+}
+
+type templateChange struct {
+	Name *string `json:"name,omitempty" maxLength:"100"`
+	Body *string `json:"body,omitempty" doc:"The next version, unless it is the present text."`
+}
+
+type templateInput struct {
+	ID int64 `path:"id"`
+}
+
+type templateOutput struct{ Body Template }
+
+type templateCreated struct {
+	Location string `header:"Location"`
+	Body     Template
+}
+
+func (a *API) registerTemplates(to huma.API) {
+	create := operation("create-template", http.MethodPost, "/templates", "Templates", ScopeManage, "Create a template", "", http.StatusConflict)
+	create.DefaultStatus = http.StatusCreated
+	huma.Register(to, withBody(create), a.createTemplate)
+
+	huma.Register(to, operation("list-templates", http.MethodGet, "/templates", "Templates", ScopeRead,
+		"List the templates", "At their present versions, the oldest first."), a.listTemplates)
+
+	huma.Register(to, operation("get-template", http.MethodGet, "/templates/{id}", "Templates", ScopeRead,
+		"Read a template", "At its present version.", http.StatusNotFound), a.template)
+
+	huma.Register(to, withBody(operation("change-template", http.MethodPatch, "/templates/{id}", "Templates", ScopeManage,
+		"Change a template", "A new body becomes the next version. Notifications that were accepted before keep theirs.",
+		http.StatusNotFound, http.StatusConflict)), a.changeTemplate)
+
+	huma.Register(to, operation("list-template-versions", http.MethodGet, "/templates/{id}/versions", "Templates", ScopeRead,
+		"List a template's versions", "The first one first.", http.StatusNotFound), a.templateVersions)
+
+	huma.Register(to, withBody(operation("render-template", http.MethodPost, "/templates/{id}/render", "Templates", ScopeRead,
+		"Preview a template", "What a recipient would read or hear, and what it would cost. Nothing is sent.", http.StatusNotFound)), a.renderTemplate)
+}
+
+func (a *API) createTemplate(ctx context.Context, in *struct{ Body body[newTemplate] }) (*templateCreated, error) {
+	req, wrong := in.Body.Value, in.Body.Wrong
+	checkName(&wrong, req.Name)
+	channel := checkChannel(&wrong, req.Channel)
+	params := checkTemplateBody(&wrong, channel, req.Body)
+	if err := wrong.Problem(); err != nil {
+		return nil, err
+	}
+	created, err := a.Store.CreateTemplate(ctx, strings.TrimSpace(req.Name), channel, req.Body, params)
+	if err != nil {
+		return nil, a.templateProblem(ctx, err)
+	}
+	return &templateCreated{"/api/v1/templates/" + strconv.FormatInt(created.ID, 10), showTemplate(created)}, nil
+}
+
+func (a *API) listTemplates(ctx context.Context, in *struct {
+	Cursor string `query:"cursor" doc:"next_cursor of the page before."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
+}) (*struct{ Body TemplatePage }, error) {
+	after, err := parseTemplateCursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	templates, err := a.Store.Templates(ctx, after, in.Limit+1) // one more tells whether there is a next page
+	if err != nil {
+		return nil, a.fail(ctx, err)
+	}
+	var page TemplatePage
+	if len(templates) > in.Limit {
+		templates = templates[:in.Limit]
+		page.NextCursor = known(templateCursor(templates[in.Limit-1].ID))
+	}
+	page.Items = mapped(templates, showTemplate)
+	return &struct{ Body TemplatePage }{page}, nil
+}
+
+func (a *API) template(ctx context.Context, in *templateInput) (*templateOutput, error) {
+	t, err := a.Store.Template(ctx, in.ID)
+	if err != nil {
+		return nil, a.templateProblem(ctx, err)
+	}
+	return &templateOutput{showTemplate(t)}, nil
+}
+
+func (a *API) changeTemplate(ctx context.Context, in *struct {
+	ID   int64 `path:"id"`
+	Body body[templateChange]
+}) (*templateOutput, error) {
+	t, err := a.Store.Template(ctx, in.ID)
+	if err != nil {
+		return nil, a.templateProblem(ctx, err)
+	}
+	req, wrong, params := in.Body.Value, in.Body.Wrong, t.Params
+	if req.Name != nil {
+		checkName(&wrong, *req.Name)
+	}
+	if req.Body != nil {
+		params = checkTemplateBody(&wrong, t.Channel, *req.Body)
+	}
+	if err := wrong.Problem(); err != nil {
+		return nil, err
+	}
+	changed, err := a.Store.ReviseTemplate(ctx, in.ID, strings.TrimSpace(valueOf(req.Name)), valueOf(req.Body), params)
+	if err != nil {
+		return nil, a.templateProblem(ctx, err)
+	}
+	return &templateOutput{showTemplate(changed)}, nil
+}
+
+func (a *API) templateVersions(ctx context.Context, in *templateInput) (*struct{ Body list[Template] }, error) {
+	versions, err := a.Store.TemplateVersions(ctx, in.ID)
+	switch {
+	case err != nil:
+		return nil, a.templateProblem(ctx, err)
+	case len(versions) == 0:
+		return nil, noTemplate()
+	}
+	return &struct{ Body list[Template] }{list[Template]{mapped(versions, showTemplate)}}, nil
+}
+
+func (a *API) templateProblem(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return noTemplate()
+	case errors.Is(err, store.ErrNameTaken):
+		return problem.New(problem.NameTaken, "another template has this name: choose another one")
+	}
+	return a.fail(ctx, err)
+}
+
+// noTemplate is for an id in the path; in a body it is one of the details.
+func noTemplate() error {
+	return problem.New(problem.TemplateNotFound, "there is no template with the id in the path: see GET /api/v1/templates").WithStatus(http.StatusNotFound)
+}
+
+const longestTemplateName = 100
+
+func checkName(wrong *problem.Details, name string) {
+	switch length := utf8.RuneCountInString(name); {
+	case wrong.At("/name"):
+	case strings.TrimSpace(name) == "":
+		wrong.Add("/name", problem.NameEmpty, "the name is empty: write one")
+	case length > longestTemplateName:
+		wrong.Add("/name", problem.NameTooLong, fmt.Sprintf("the name has %d characters, and %d are allowed: shorten it", length, longestTemplateName))
+	case strings.ContainsFunc(name, unicode.IsControl):
+		wrong.Add("/name", problem.NameControl, "the name has control characters: remove them")
+	}
+}
+
+// checkTemplateBody returns the names of the placeholders.
+func checkTemplateBody(wrong *problem.Details, channel notify.Channel, text string) []string {
+	if wrong.At("/body") {
+		return nil
+	}
+	template, err := notify.ParseTemplate(text)
+	var malformed *notify.TemplateError
+	if errors.As(err, &malformed) {
+		wrong.Add("/body", problem.Code(malformed.Code), malformed.Error())
+	}
+	checkText(wrong, "/body", channel, text)
+	return append([]string{}, template.Params()...) // the ledger wants an empty list, not none
+}
+
+func showTemplate(t store.Template) Template {
+	return Template{
+		ID: t.ID, Name: t.Name, Channel: t.Channel, Version: t.Version, Body: t.Body, Params: t.Params,
+		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
+	}
+}
+
+// A cursor is the id of the last template of a page. Its form is nobody's business but ours.
+func templateCursor(after int64) string {
+	return base64.RawURLEncoding.EncodeToString([]byte("template:" + strconv.FormatInt(after, 10)))
+}
+
+func parseTemplateCursor(cursor string) (after int64, err error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err == nil {
+		id, _ := strings.CutPrefix(string(text), "template:")
+		after, err = strconv.ParseInt(id, 10, 64)
+	}
+	if err != nil {
+		return 0, problem.New(problem.ParameterInvalid, "cursor: it is not one that this address gave: start without it")
+	}
+	return after, nil
+}

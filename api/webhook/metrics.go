@@ -1,0 +1,42 @@
+package webhook
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/todoku/todoku/notify"
+)
+
+var (
+	receiptsTotal = promauto.NewCounterVec(prometheus.CounterOpts{
+		Name: "todoku_receipts_total",
+		Help: "What the carrier said of notifications, by its word; other: a word never heard of.",
+	}, []string{"channel", "source", "word"})
+	rejectedTotal = promauto.NewCounterVec(prometheus.CounterOpts{
+		Name: "todoku_webhook_rejected_total",
+		Help: "Callbacks that were refused.",
+	}, []string{"reason"})
+	secondSIDTotal = promauto.NewCounter(prometheus.CounterOpts{
+		Name: "todoku_second_sid_total",
+		Help: "Receipts with a second SID for one notification: somebody got two.",
+	})
+	unsignaledTotal = promauto.NewCounter(prometheus.CounterOpts{
+		Name: "todoku_webhook_unsignaled_total",
+		Help: "Workflows that were not told of a final status and find it in the ledger at their next check.",
+	})
+)
+
+func init() {
+	for _, reason := range []string{reasonOff, reasonUnsigned, reasonForged, reasonTooLong, reasonUnreadable, reasonMalformed} {
+		rejectedTotal.WithLabelValues(reason) // so that each is 0 and not absent before the first one
+	}
+}
+
+// countReceipt keeps the labels bounded: a word never heard of counts as other.
+func countReceipt(r notify.Receipt) {
+	word := r.Word
+	if _, ok := notify.LookupWord(r.Channel, r.Word); !ok {
+		word = "other"
+	}
+	receiptsTotal.WithLabelValues(string(r.Channel), string(r.Source), word).Inc()
+}
