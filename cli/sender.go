@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "github.com/todoku/todoku/api/v1"
+)
+
+func newSenderCommand() *cobra.Command {
+	group := newGroup("sender", "See what is sent from, and resume a sender that was stopped", newSenderList(), newSenderResume())
+	group.GroupID = groupUse
+	group.Long = `See what is sent from, and resume a sender that was stopped.
+
+A sender is a number or a Messaging Service of Twilio's. When Twilio refuses the account or the sender
+itself, the sender is stopped and what it should send is HELD; nothing is lost. Mend the cause that
+'todoku sender list' names, then resume it.`
+	group.Example = "  todoku sender list\n  todoku sender resume 1"
+	addConnectionFlags(group)
+	return group
+}
+
+func newSenderList() *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the senders: their pace, what waits and what stopped them",
+		Example: "  todoku sender list\n  todoku sender list --json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := newClient(cmd)
+			if err != nil {
+				return err
+			}
+			senders, err := call[items[v1.Sender]](cmd.Context(), c, http.MethodGet, "/senders", nil)
+			if err != nil {
+				return err
+			}
+			return senders.print(cmd, func(out io.Writer, senders items[v1.Sender]) error { return printSenders(out, senders.Items) })
+		},
+	}
+}
+
+func printSenders(out io.Writer, senders []v1.Sender) error {
+	if len(senders) == 0 {
+		_, err := fmt.Fprintln(out, "there are no senders yet: the first send on a channel makes one")
+		return err
+	}
+	rows := newTable("ID", "CHANNEL", "ADDRESS", "PACE", "WAITING", "STATE")
+	for _, s := range senders {
+		pace := "no pacing"
+		if s.SendIntervalMS > 0 {
+			pace = "one each " + (time.Duration(s.SendIntervalMS) * time.Millisecond).String()
+		}
+		state := s.State
+		if s.StoppedAt != nil {
+			state += fmt.Sprintf(" (%s): %s", valueOf(s.StopCode), valueOf(s.StopReason))
+		}
+		rows.add(strconv.FormatInt(s.ID, 10), string(s.Channel), s.Address, pace, strconv.FormatInt(s.Waiting, 10), state)
+	}
+	return rows.print(out)
+}
+
+func newSenderResume() *cobra.Command {
+	return &cobra.Command{
+		Use:     "resume ID",
+		Short:   "Let a stopped sender go on",
+		Long:    "Let a stopped sender go on. What is HELD is sent then. Resuming a sender that runs changes nothing.",
+		Example: "  todoku sender resume 1",
+		Args:    oneArgument("the id of a sender, as `todoku sender list` shows it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseID(args[0])
+			if err != nil {
+				return err
+			}
+			c, err := newClient(cmd)
+			if err != nil {
+				return err
+			}
+			resumed, err := call[v1.Sender](cmd.Context(), c, http.MethodPost, fmt.Sprintf("/senders/%d/resume", id), nil)
+			if err != nil {
+				return err
+			}
+			return resumed.print(cmd, func(out io.Writer, s v1.Sender) error {
+				_, err := fmt.Fprintf(out, "sender %d is %s; %d wait to be sent\n", s.ID, s.State, s.Waiting)
+				return err
+			})
+		},
+	}
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+
+	"github.com/todoku/todoku/migrations"
+	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/settings"
+	"github.com/todoku/todoku/starter"
+	"github.com/todoku/todoku/store"
+)
+
+// service is what the API and the workers have in common: settings that were checked, a database
+// whose schema fits, a door to Temporal, a log and the address to listen on.
+type service struct {
+	settings *settings.Settings
+	log      *slog.Logger
+	store    *store.Store
+	starter  *starter.Starter
+	listener net.Listener
+}
+
+// openService fails, before anything was logged, with an error that names what is missing. address
+// names a setting and gives its value: where to listen. Temporal may be away.
+func openService(ctx context.Context, logs io.Writer, asJSON bool, need settings.Need, address func(*settings.Settings) (string, string)) (*service, error) {
+	set, err := settings.Load(need)
+	if err != nil {
+		return nil, err
+	}
+	s := &service{settings: set, log: newLogger(logs, asJSON, set)}
+	if s.listener, err = listen(address(set)); err != nil {
+		return nil, err
+	}
+	if err := s.connect(ctx); err != nil {
+		s.close()
+		return nil, err
+	}
+	slog.SetDefault(s.log) // so that what libraries log is scrubbed too
+	return s, nil
+}
+
+func (s *service) connect(ctx context.Context) (err error) {
+	if err := migrations.Check(ctx, s.settings.DatabaseURL); err != nil {
+		return err
+	}
+	if s.store, err = store.Open(ctx, s.settings.DatabaseURL); err != nil {
+		return err
+	}
+	s.starter, err = starter.Dial(s.settings.TemporalUIURL, s.log)
+	return err
+}
+
+func (s *service) close() {
+	if s.starter != nil {
+		s.starter.Close()
+	}
+	if s.store != nil {
+		s.store.Close()
+	}
+	_ = s.listener.Close() // closed already by the server that used it
+}
+
+// newLogger logs in lines of text on a terminal and as JSON elsewhere, and lets no secret through.
+func newLogger(w io.Writer, asJSON bool, set *settings.Settings) *slog.Logger {
+	options := &slog.HandlerOptions{Level: set.Level()}
+	var handler slog.Handler = slog.NewJSONHandler(w, options)
+	if !asJSON && isTerminal(w) {
+		handler = slog.NewTextHandler(w, options)
+	}
+	return slog.New(notify.NewLogHandler(handler, set.Secrets()...))
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

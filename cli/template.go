@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "github.com/todoku/todoku/api/v1"
+	"github.com/todoku/todoku/notify"
+)
+
+func newTemplateCommand() *cobra.Command {
+	group := newGroup("template", "Create, see and preview templates", newTemplateCreate(), newTemplateList(), newTemplateShow(), newTemplateRender())
+	group.GroupID = groupUse
+	group.Example = `  todoku template create --name reminder --channel sms --body '{{name}}様、ご予約は{{time}}です。'
+  todoku template render 1 --param name=佐藤 --param time=10:00
+  todoku send sms --to 090-1234-5678 --template 1 --param name=佐藤 --param time=10:00`
+	addConnectionFlags(group)
+	return group
+}
+
+func newTemplateCreate() *cobra.Command {
+	var name, channel, body string
+	cmd := &cobra.Command{
+		Use:   "create --name NAME --channel sms|call --body TEXT",
+		Short: "Create a template",
+		Long: `Create a template: a text with placeholders such as {{name}}, for one channel.
+
+A send gives a value for each placeholder. Nothing but {{…}} is special.`,
+		Example: `  todoku template create --name reminder --channel sms --body '{{name}}様、ご予約は{{time}}です。'
+  todoku template create --name reminder-call --channel call --body - < text.txt`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			wanted := notify.Channel(strings.ToUpper(channel))
+			if !wanted.Enabled() {
+				return usageErrorf("--channel must be sms or call")
+			}
+			text, err := textOf(cmd, body)
+			if err != nil {
+				return err
+			}
+			c, err := newClient(cmd)
+			if err != nil {
+				return err
+			}
+			created, err := call[v1.Template](cmd.Context(), c, http.MethodPost, "/templates",
+				map[string]string{"name": name, "channel": string(wanted), "body": text})
+			if err != nil {
+				return err
+			}
+			return created.print(cmd, func(out io.Writer, t v1.Template) error {
+				fmt.Fprintf(out, "template %d is created\n", t.ID)
+				_, err := fmt.Fprintf(out, "Use it: todoku send %s --to NUMBER --template %d%s\n", strings.ToLower(string(t.Channel)), t.ID, paramsOf(t))
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "", "what it is called; no two have the same name")
+	cmd.Flags().StringVar(&channel, "channel", "", "sms or call")
+	cmd.Flags().StringVar(&body, "body", "", "the `text`, with placeholders such as {{name}}; - reads it from standard input")
+	requireFlags(cmd, "name", "channel", "body")
+	return cmd
+}
+
+func paramsOf(t v1.Template) string {
+	var flags strings.Builder
+	for _, name := range t.Params {
+		fmt.Fprintf(&flags, " --param %s=…", name)
+	}
+	return clean(flags.String())
+}
+
+func newTemplateList() *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List all templates",
+		Example: "  todoku template list\n  todoku template list --json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := newClient(cmd)
+			if err != nil {
+				return err
+			}
+			all, err := allTemplates(cmd.Context(), c)
+			if err != nil {
+				return err
+			}
+			return all.print(cmd, func(out io.Writer, templates items[v1.Template]) error {
+				if len(templates.Items) == 0 {
+					_, err := fmt.Fprintln(out, "there are no templates: make one with `todoku template create`")
+					return err
+				}
+				rows := newTable("ID", "CHANNEL", "VERSION", "NAME", "BODY")
+				for _, t := range templates.Items {
+					rows.add(strconv.FormatInt(t.ID, 10), string(t.Channel), strconv.Itoa(int(t.Version)), t.Name, notify.Excerpt(t.Body))
+				}
+				return rows.print(out)
+			})
+		},
+	}
+}
+
+// allTemplates reads every page of the list, as one.
+func allTemplates(ctx context.Context, c *client) (all reply[items[v1.Template]], err error) {
+	raw := itemsOf[json.RawMessage](nil)
+	for cursor := ""; ; {
+		page, err := call[v1.TemplatePage](ctx, c, http.MethodGet, "/templates?limit=200&cursor="+url.QueryEscape(cursor), nil)
+		if err != nil {
+			return all, err
+		}
+		all.Value.Items = append(all.Value.Items, page.Value.Items...)
+		var rawPage items[json.RawMessage]
+		if err := json.Unmarshal(page.raw, &rawPage); err != nil {
+			return all, fmt.Errorf("read the list of templates: %w", err)
+		}
+		raw.Items = append(raw.Items, rawPage.Items...)
+		if page.Value.NextCursor == nil {
+			break
+		}
+		cursor = *page.Value.NextCursor
+	}
+	var buffer bytes.Buffer
+	err = writeJSON(&buffer, raw)
+	all.raw = buffer.Bytes()
+	return all, err
+}
+
+func newTemplateShow() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show ID",
+		Short:   "Show a template at its present version",
+		Example: "  todoku template show 1",
+		Args:    oneArgument("the id of a template, as `todoku template list` shows it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseID(args[0])
+			if err != nil {
+				return err
+			}
+			zone, err := timezone()
+			if err != nil {
+				return err
+			}
+			c, err := newClient(cmd)
+			if err != nil {
+				return err
+			}
+			found, err := call[v1.Template](cmd.Context(), c, http.MethodGet, fmt.Sprintf("/templates/%d", id), nil)
+			if err != nil {
+				return err
+			}
+			return found.print(cmd, func(out io.Writer, t v1.Template) error { return printTemplate(out, t, zone) })
+		},
+	}
+}
+
+func printTemplate(out io.Writer, t v1.Template, zone *time.Location) error {
+	rows := newTable()
+	rows.add("id", strconv.FormatInt(t.ID, 10))
+	rows.add("name", t.Name)
+	rows.add("channel", string(t.Channel))
+	rows.add("version", strconv.Itoa(int(t.Version)))
+	rows.add("placeholders", strings.Join(t.Params, ", "))
+	rows.add("created", t.CreatedAt.In(zone).Format(timeLayout))
+	rows.add("updated", t.UpdatedAt.In(zone).Format(timeLayout))
+	if err := rows.print(out); err != nil {
+		return err
+	}
+	return printLines(out, "\n"+t.Body)
+}
+
+func newTemplateRender() *cobra.Command {
+	var pairs []string
+	cmd := &cobra.Command{
+		Use:     "render ID [--param NAME=VALUE]…",
+		Short:   "Show what a recipient would get, without sending it",
+		Example: "  todoku template render 1 --param name=佐藤 --param time=10:00",
+		Args:    oneArgument("the id of a template, as `todoku template list` shows it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseID(args[0])
+			if err != nil {
+				return err
+			}
+			params, err := parseParams(pairs)
+			if err != nil {
+				return err
+			}
+			c, err := newClient(cmd)
+			if err != nil {
+				return err
+			}
+			preview, err := call[v1.Preview](cmd.Context(), c, http.MethodPost, fmt.Sprintf("/templates/%d/render", id), map[string]any{"params": params})
+			if err != nil {
+				return err
+			}
+			return preview.print(cmd, printPreview)
+		},
+	}
+	cmd.Flags().StringArrayVar(&pairs, "param", nil, "a value for a placeholder, as `NAME=VALUE`; may be repeated")
+	return cmd
+}
+
+// printPreview prints the text as it is, line by line, and then what it takes to send it.
+func printPreview(out io.Writer, p v1.Preview) error {
+	if err := printLines(out, p.Text); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%d characters", p.Characters)
+	if p.Channel == notify.Call {
+		_, err := fmt.Fprintf(out, ", spoken in %s by %s\n", clean(p.Language), clean(p.Voice))
+		return err
+	}
+	_, err := fmt.Fprintf(out, ", %s, %d segment(s)\n", p.Encoding, p.Segments)
+	return err
+}

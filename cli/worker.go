@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/api/webhook"
+	"github.com/todoku/todoku/carrier"
+	"github.com/todoku/todoku/settings"
+	"github.com/todoku/todoku/worker"
+)
+
+func newWorkerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "worker",
+		GroupID: groupRun,
+		Short:   "Run a worker: it sends what the API accepted and follows it up",
+		Long: `Run a worker: it sends what the API accepted and follows it up.
+
+Run as many as you like; they share the work and the pace of each sender. A worker that is stopped
+finishes what it is doing. While Temporal is away it waits. /healthz, /readyz and /metrics are at
+TODOKU_WORKER_ADDR.
+
+It needs DATABASE_URL (migrated), TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and a sender; TEMPORAL_ADDRESS
+says where Temporal is.`,
+		Example: "  todoku worker\n  TODOKU_WORKER_ADDR=127.0.0.1:8082 todoku worker    # a second one on this machine",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			address := func(s *settings.Settings) (string, string) { return "TODOKU_WORKER_ADDR", s.WorkerAddr }
+			s, err := openService(cmd.Context(), cmd.OutOrStdout(), wantsJSON(cmd), settings.Database|settings.Carrier, address)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			twilio, err := carrier.New(carrier.Options{
+				AccountSID: s.settings.TwilioAccountSID,
+				AuthToken:  s.settings.TwilioAuthToken,
+				APIURL:     s.settings.TwilioAPIURL,
+				UserAgent:  "todoku",
+			})
+			if err != nil {
+				return err
+			}
+			defer twilio.Close()
+			w := worker.Worker{
+				Starter:    s.starter,
+				Store:      s.store,
+				Activities: &activities.Activities{Store: s.store, Carrier: twilio, Log: s.log, Terms: terms(s.settings)},
+				Log:        s.log,
+			}
+			return w.Run(cmd.Context(), s.listener)
+		},
+	}
+}
+
+func terms(s *settings.Settings) activities.Terms {
+	t := activities.Terms{
+		SMSSendInterval:  s.SMSSendInterval,
+		CallSendInterval: s.CallSendInterval,
+		StatusCheckDelay: s.StatusCheckDelay,
+		AmbiguityWindow:  s.AmbiguityWindow,
+		SendDeadline:     s.SendDeadline,
+	}
+	if s.PublicURL != "" {
+		t.CallbackURL = webhook.CallbackURL(s.PublicURL)
+	}
+	return t
+}
