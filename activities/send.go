@@ -39,7 +39,7 @@ func (a *Activities) Send(ctx context.Context, ref Ref) (Next, error) {
 		return Next{}, err
 	}
 	next, err := a.next(detached(ctx), ref)
-	if err == nil && ref.ID != nil && next.Action == Send && next.In < heldRecheck {
+	if err == nil && ref.ID != nil && next.Action == Send && next.In <= longestPause {
 		return Next{}, retryAfter(next.In, "waits for its next try")
 	}
 	return next, err
@@ -187,10 +187,12 @@ func (a *Activities) refuse(ctx context.Context, claim store.Claim, failure stor
 }
 
 // pause is how long to wait after the n-th counted try: 2, 4 and 8 s for the three retries, then
-// twice as long each time, up to a minute, until SEND_DEADLINE.
+// twice as long each time, up to longestPause, until SEND_DEADLINE.
 func pause(attempts int32) time.Duration {
-	return min(time.Second<<min(max(attempts, 1), 10), time.Minute)
+	return min(time.Second<<min(max(attempts, 1), 10), longestPause)
 }
+
+const longestPause = time.Minute
 
 // HeartbeatTimeout is how long after its last sign of life a worker counts as dead.
 const HeartbeatTimeout = 6 * time.Second

@@ -138,25 +138,30 @@ func (s *Starter) start(ctx context.Context, options client.StartWorkflowOptions
 	return nil
 }
 
-// Settled tells a notification's workflow that the ledger has its final status. A workflow that is
-// closed or gone needs no word: that is success too.
+// Settled tells a workflow that the ledger has the final status of what it carries. A workflow that
+// is closed or gone needs no word: that is success too.
 func (s *Starter) Settled(ctx context.Context, workflowID string, status notify.Status) error {
-	return s.signal(ctx, workflowID, workflows.SettledSignal, status)
+	_, err := s.signal(ctx, workflowID, workflows.SettledSignal, status)
+	return err
 }
 
-// Wake makes a workflow look at the ledger at once, for example because its sender was resumed.
-func (s *Starter) Wake(ctx context.Context, workflowID string) error {
+// Wake makes a workflow look at the ledger at once, for example because its sender was resumed. It
+// reports whether there is such a workflow and it is open.
+func (s *Starter) Wake(ctx context.Context, workflowID string) (alive bool, err error) {
 	return s.signal(ctx, workflowID, workflows.WakeSignal, nil)
 }
 
-func (s *Starter) signal(ctx context.Context, workflowID, name string, arg any) error {
+func (s *Starter) signal(ctx context.Context, workflowID, name string, arg any) (alive bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	err := s.client.SignalWorkflow(ctx, workflowID, "", name, arg)
-	if _, gone := errors.AsType[*serviceerror.NotFound](err); err != nil && !gone {
-		return fmt.Errorf("signal %s: %w", name, err)
+	err = s.client.SignalWorkflow(ctx, workflowID, "", name, arg)
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return false, nil
 	}
-	return nil
+	if err != nil {
+		return false, fmt.Errorf("signal %s: %w", name, err)
+	}
+	return true, nil
 }
 
 // WorkflowURL is the page of a workflow in Temporal's Web UI, or empty when no UI is configured.

@@ -2,11 +2,11 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/todoku/todoku/starter"
@@ -26,20 +26,33 @@ const (
 	shardSize    = 500
 )
 
+// wakeAfter is how long a row that could be claimed may wait before its owner is woken, and how
+// often the same owner is woken at most.
+const (
+	wakeAfter = 10 * time.Second
+	wakeEvery = 30 * time.Second
+	wakeLimit = 100
+)
+
 // Relay starts workflows for accepted notifications that have none: because Temporal was away when
 // they were accepted, because the process that accepted them died, or because more came at once
-// than are started one by one. Every worker runs one; what two of them start is started once.
+// than are started one by one. It also wakes workflows that have something to do and do not know,
+// and replaces those that are closed or gone. Every worker runs one; what two of them start is
+// started once.
 type Relay struct {
 	Store   *store.Store
 	Starter *starter.Starter
 	Log     *slog.Logger
+
+	woken map[string]time.Time
 }
 
 // Run relays until ctx ends.
 func (r *Relay) Run(ctx context.Context) {
+	r.woken = map[string]time.Time{}
 	failing := false
 	for {
-		err := r.round(ctx)
+		err := errors.Join(r.startWaiting(ctx), r.wakeIdle(ctx))
 		if err != nil && ctx.Err() == nil && !failing {
 			r.Log.Warn("relay waits: what is accepted is started when the database and Temporal answer again", "error", err)
 		}
@@ -55,8 +68,8 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
-// round assigns a burst to shards and starts what has no workflow.
-func (r *Relay) round(ctx context.Context) error {
+// startWaiting assigns a burst to shards and starts what has no workflow.
+func (r *Relay) startWaiting(ctx context.Context) error {
 	waiting, err := r.Store.Unstarted(ctx, relayAge, relaySingles+1)
 	if err != nil {
 		return err
@@ -79,34 +92,62 @@ func (r *Relay) start(ctx context.Context, waiting []store.Unstarted) error {
 		return nil
 	}
 	var mu sync.Mutex
-	var singles []uuid.UUID
-	var shards []string
+	var started []store.Owner
 	g, startCtx := errgroup.WithContext(ctx)
 	g.SetLimit(relayStarts)
 	for _, w := range waiting {
-		g.Go(func() error {
+		g.Go(func() (err error) {
+			owner := store.Owner{Single: w.Single}
 			if w.Single != nil {
-				if err := r.Starter.StartNotification(startCtx, *w.Single, w.Channel); err != nil {
-					return err
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				singles = append(singles, *w.Single)
-				return nil
+				owner.WorkflowID = starter.NotificationWorkflowID(*w.Single)
+				err = r.Starter.StartNotification(startCtx, *w.Single, w.Channel)
+			} else {
+				owner.WorkflowID = *w.WorkflowID
+				err = r.Starter.StartShard(startCtx, *w.WorkflowID, w.Channel)
 			}
-			if err := r.Starter.StartShard(startCtx, *w.WorkflowID, w.Channel); err != nil {
+			if err != nil {
 				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			shards = append(shards, *w.WorkflowID)
+			started = append(started, owner)
 			return nil
 		})
 	}
 	startErr := g.Wait()
-	relayed.Add(float64(len(singles) + len(shards)))
-	if err := r.Store.MarkStarted(ctx, singles, shards); err != nil {
+	relayed.Add(float64(len(started)))
+	return errors.Join(startErr, r.Store.MarkStarted(ctx, started...))
+}
+
+// wakeIdle wakes the owners of rows that could be claimed and were not. An owner whose workflow is
+// closed or gone is replaced.
+func (r *Relay) wakeIdle(ctx context.Context) error {
+	for owner, at := range r.woken {
+		if time.Since(at) > wakeEvery {
+			delete(r.woken, owner)
+		}
+	}
+	owners, err := r.Store.Idle(ctx, wakeAfter, wakeLimit)
+	if err != nil {
 		return err
 	}
-	return startErr
+	for _, owner := range owners {
+		if _, lately := r.woken[owner]; lately {
+			continue
+		}
+		alive, err := r.Starter.Wake(ctx, owner)
+		if err != nil {
+			return err
+		}
+		r.woken[owner] = time.Now()
+		if alive {
+			continue
+		}
+		n, err := r.Store.Bequeath(ctx, owner)
+		if err != nil {
+			return err
+		}
+		r.Log.Warn("replaced a workflow that is closed or gone", "workflow_id", owner, "notifications", n)
+	}
+	return nil
 }

@@ -1,0 +1,221 @@
+package worker_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/carrier"
+	"github.com/todoku/todoku/devstack/devstacktest"
+	"github.com/todoku/todoku/migrations"
+	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/simulator"
+	"github.com/todoku/todoku/starter"
+	"github.com/todoku/todoku/store"
+	"github.com/todoku/todoku/worker"
+	"github.com/todoku/todoku/workflows"
+)
+
+func TestMain(m *testing.M) { devstacktest.Main(m) }
+
+// A number of the range that is reserved for fiction.
+const recipient = "+12025550143"
+
+// house is a running worker with everything real around it, without an API and without callbacks.
+type house struct {
+	t       *testing.T
+	store   *store.Store
+	starter *starter.Starter
+	sender  int64
+	health  string
+	stop    func()
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	url := devstacktest.PostgresFromTemplate(t, "ledger", func(url string) error {
+		_, err := migrations.Up(context.Background(), url)
+		return err
+	})
+	s, err := store.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	sim := simulator.New(simulator.Options{})
+	server := httptest.NewServer(sim)
+	t.Cleanup(func() { server.Close(); sim.Close() })
+	c, err := carrier.New(carrier.Options{AccountSID: "AC" + strings.Repeat("0", 32), AuthToken: "token", APIURL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	t.Setenv("TEMPORAL_ADDRESS", devstacktest.Temporal(t))
+	logger := slog.New(slog.DiscardHandler)
+	temporal, err := starter.Dial("", logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(temporal.Close)
+	h := &house{t: t, store: s, starter: temporal}
+	if h.sender, err = s.EnsureSender(t.Context(), notify.SMS, "+15005550006"); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.health = "http://" + listener.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan error, 1)
+	go func() {
+		w := worker.Worker{Store: s, Starter: temporal, Log: logger, Activities: &activities.Activities{Store: s, Carrier: c, Log: logger,
+			Terms: activities.Terms{StatusCheckDelay: time.Second, AmbiguityWindow: time.Second, SendDeadline: time.Hour}}}
+		stopped <- w.Run(ctx, listener)
+	}()
+	h.stop = func() {
+		cancel()
+		select {
+		case err := <-stopped:
+			if err != nil {
+				t.Error(err)
+			}
+			stopped <- nil
+		case <-time.After(time.Minute):
+			t.Error("the worker does not stop")
+		}
+	}
+	t.Cleanup(func() { h.stop() })
+	return h
+}
+
+func (h *house) accept(n int) []uuid.UUID {
+	h.t.Helper()
+	ids, body := make([]uuid.UUID, n), "Your prescription is ready."
+	for i := range ids {
+		ids[i] = uuid.Must(uuid.NewV7())
+		if _, err := h.store.Accept(h.t.Context(), store.NewNotification{ID: ids[i], Channel: notify.SMS, SenderID: h.sender,
+			To: notify.PhoneNumber{E164: recipient, National: recipient}, ToHash: []byte(recipient), Message: &body}); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	return ids
+}
+
+// await waits until a row has the status.
+func (h *house) await(id uuid.UUID, status notify.Status) store.Notification {
+	h.t.Helper()
+	var n store.Notification
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		var err error
+		if n, err = h.store.Notification(h.t.Context(), id); err != nil {
+			h.t.Fatal(err)
+		}
+		if n.Status == status {
+			return n
+		}
+	}
+	h.t.Fatalf("the row is %s, want %s", n.Status, status)
+	return n
+}
+
+func TestTheRelayCarriesWhatNobodyStarted(t *testing.T) {
+	h := newHouse(t)
+	id := h.accept(1)[0]
+	n := h.await(id, notify.Success)
+	if got, want := *n.WorkflowID, starter.NotificationWorkflowID(id); got != want {
+		t.Errorf("the owner is %s, want %s: a quiet day has one workflow for each", got, want)
+	}
+}
+
+func TestABurstIsCarriedInShards(t *testing.T) {
+	h := newHouse(t)
+	owners := map[string]int{}
+	for _, id := range h.accept(200) {
+		owners[*h.await(id, notify.Success).WorkflowID]++
+	}
+	if len(owners) > 60 {
+		t.Errorf("200 notifications were carried by %d workflows", len(owners))
+	}
+}
+
+func TestAWorkflowThatIsGoneIsReplaced(t *testing.T) {
+	h := newHouse(t)
+	if err := h.store.StopSender(t.Context(), h.sender, false, "21606", "stopped by the test"); err != nil {
+		t.Fatal(err)
+	}
+	id := h.accept(1)[0]
+	workflowID := starter.NotificationWorkflowID(id)
+	c := h.starter.Client()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		if run, err := c.DescribeWorkflowExecution(t.Context(), workflowID, ""); err == nil && run.WorkflowExecutionInfo.HistoryLength > 10 {
+			break // it waits for its sender
+		}
+		if time.Now().After(end) {
+			t.Fatal("the workflow was not started")
+		}
+	}
+	// The first claim makes it the owner; before that, nobody would miss it.
+	if err := c.TerminateWorkflow(t.Context(), workflowID, "", "lost, for the test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.store.ResumeSender(t.Context(), h.sender); err != nil {
+		t.Fatal(err)
+	}
+	if n := h.await(id, notify.Success); !strings.HasPrefix(*n.WorkflowID, workflowID+"/r") {
+		t.Errorf("the owner is %s, want an heir of %s", *n.WorkflowID, workflowID)
+	}
+}
+
+func TestAHappySingleCostsWhatWeSay(t *testing.T) {
+	h := newHouse(t)
+	id := h.accept(1)[0]
+	n := h.await(id, notify.Success)
+	run := h.starter.Client().GetWorkflow(t.Context(), *n.WorkflowID, "")
+	var status notify.Status
+	if err := run.Get(t.Context(), &status); err != nil || status != notify.Success {
+		t.Errorf("the workflow's result is %s, error %v", status, err)
+	}
+	found, err := h.starter.Client().ListWorkflow(t.Context(), byNotification(id))
+	for end := time.Now().Add(20 * time.Second); err == nil && len(found.Executions) == 0 && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		found, err = h.starter.Client().ListWorkflow(t.Context(), byNotification(id))
+	}
+	if err != nil || len(found.Executions) != 1 {
+		t.Errorf("the search attribute finds %+v, error %v", found, err)
+	}
+}
+
+func TestTheWorkerSaysWhetherItWorks(t *testing.T) {
+	h := newHouse(t)
+	h.await(h.accept(1)[0], notify.Success)
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/other": 404} {
+		res, err := http.Get(h.health + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("%s answers %d, want %d", path, res.StatusCode, want)
+		}
+	}
+	h.stop()
+	if res, err := http.Get(h.health + "/healthz"); err == nil {
+		res.Body.Close()
+		t.Error("it answers after it has stopped")
+	}
+}
+
+func byNotification(id uuid.UUID) *workflowservice.ListWorkflowExecutionsRequest {
+	return &workflowservice.ListWorkflowExecutionsRequest{
+		Query: workflows.NotificationAttribute.GetName() + " = '" + id.String() + "'",
+	}
+}
