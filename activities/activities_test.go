@@ -174,8 +174,9 @@ func (b *bench) claim(ref activities.Ref) {
 	}
 }
 
-// skipPause makes a row due that waits for its next try.
+// skipPause makes a row due that waits for its next try, and its sender free.
 func (b *bench) skipPause(ref activities.Ref) {
+	b.execute(`UPDATE senders SET next_slot = 'epoch'`)
 	b.execute(`UPDATE notifications SET retry_at = NULL WHERE id = $1`, *ref.ID)
 }
 

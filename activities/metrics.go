@@ -5,7 +5,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-var secondSIDs = promauto.NewCounter(prometheus.CounterOpts{
-	Name: "todoku_worker_second_sids_total",
-	Help: "Notifications that the carrier accepted twice, as seen by the worker: somebody got two.",
-})
+var (
+	secondSIDs = promauto.NewCounter(prometheus.CounterOpts{
+		Name: "todoku_second_sids_total",
+		Help: "Receipts with a second SID for one notification: somebody got two.",
+	})
+	conflictingFinals = promauto.NewCounter(prometheus.CounterOpts{
+		Name: "todoku_conflicting_finals_total",
+		Help: "Notifications for which the carrier told two final statuses that disagree.",
+	})
+	foundAtCarrier = promauto.NewCounter(prometheus.CounterOpts{
+		Name: "todoku_found_at_carrier_total",
+		Help: "Sends of ours that the carrier showed and no row had, even after they were offered to every row in doubt.",
+	})
+)

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -39,24 +40,44 @@ func (a *Activities) Send(ctx context.Context, ref Ref) (Next, error) {
 		return Next{}, err
 	}
 	next, err := a.next(detached(ctx), ref)
-	if err == nil && ref.ID != nil && next.Action == Send && next.In <= longestPause {
+	switch {
+	case err != nil:
+		return Next{}, err
+	case stopping(ctx) && next.Action == Send:
+		return Next{}, retryAfter(0, "the worker stops: another one goes on")
+	case ref.ID != nil && next.Action == Send && next.In <= longestPause:
 		return Next{}, retryAfter(next.In, "waits for its next try")
 	}
-	return next, err
+	return next, nil
 }
 
 func (a *Activities) sendShard(ctx context.Context, ref Ref) error {
 	var g errgroup.Group
 	for range lanes {
 		g.Go(func() error {
-			for {
-				if n, err := a.sendGroup(ctx, ref, groupSize); n == 0 || err != nil {
+			for !stopping(ctx) {
+				n, err := a.sendGroup(ctx, ref, groupSize)
+				if err != nil {
 					return err
 				}
+				if n == 0 && !a.awaitSlot(ctx, ref) {
+					return nil
+				}
 			}
+			return nil
 		})
 	}
 	return g.Wait()
+}
+
+// awaitSlot waits until the shard's sender has a slot again, and reports whether it will: not when
+// nothing is due before the rows' own pauses end.
+func (a *Activities) awaitSlot(ctx context.Context, ref Ref) bool {
+	left, err := a.Store.Outstanding(ctx, ref.owner(), a.Terms.StatusCheckDelay, slotAhead)
+	if err != nil || left.Accepted == 0 || left.Held || left.SendIn > slotAhead {
+		return false // an error is met again, and returned, by whoever reads what comes next
+	}
+	return sleep(ctx, max(left.SendIn, 5*time.Millisecond)) == nil
 }
 
 // sendGroup claims up to limit notifications, posts them at the same time, each in its slot, and
@@ -156,11 +177,25 @@ func (a *Activities) tryAgain(ctx context.Context, claim store.Claim, failure *c
 		retry.Uncounted, retry.After = true, 0 // nothing was written
 	case failure.HTTPStatus == http.StatusTooManyRequests:
 		retry.Uncounted, retry.After = true, max(failure.RetryAfter, time.Second)
-		if err := a.Store.DelaySender(detached(ctx), claim.SenderID, retry.After); err != nil {
+		fallthrough
+	case queueFull[failure.Code]:
+		if err := a.slowSender(ctx, claim, failure, code, retry.After); err != nil {
 			return err
 		}
 	}
 	return a.giveBack(ctx, claim, retry)
+}
+
+// queueFull are the codes by which Twilio says that the sender is faster than what it may send:
+// 21611 for messages, 22005 for calls.
+var queueFull = map[int]bool{21611: true, 22005: true}
+
+// slowSender keeps the whole sender from posting for a while, as the carrier demands.
+func (a *Activities) slowSender(ctx context.Context, claim store.Claim, failure *carrier.Error, code string, pause time.Duration) error {
+	slowed.WithLabelValues(string(claim.Channel)).Inc()
+	a.Log.WarnContext(ctx, "the carrier is asked for more than it takes: the sender waits",
+		"sender_id", claim.SenderID, "pause", pause, "error_code", code, "http_status", failure.HTTPStatus)
+	return a.Store.DelaySender(detached(ctx), claim.SenderID, pause, cmp.Or(code, strconv.Itoa(failure.HTTPStatus)))
 }
 
 func (a *Activities) stopSender(ctx context.Context, claim store.Claim, failure *carrier.Error, code string) error {
@@ -193,6 +228,20 @@ func pause(attempts int32) time.Duration {
 }
 
 const longestPause = time.Minute
+
+// stopping reports whether the worker has begun to stop: what is in flight is finished, and nothing
+// new is claimed.
+func stopping(ctx context.Context) bool {
+	if !activity.IsActivity(ctx) {
+		return false
+	}
+	select {
+	case <-activity.GetWorkerStopChannel(ctx):
+		return true
+	default:
+		return false
+	}
+}
 
 // HeartbeatTimeout is how long after its last sign of life a worker counts as dead.
 const HeartbeatTimeout = 6 * time.Second

@@ -13,6 +13,8 @@ CREATE TABLE senders (
     channel     channel     NOT NULL,
     address     text        NOT NULL,
     next_slot   timestamptz NOT NULL DEFAULT 'epoch',
+    slowed_at   timestamptz, -- when the carrier last asked it to wait
+    slow_code   text,        -- by which error code or HTTP status
     stopped_at  timestamptz,
     stop_code   text,
     stop_reason text,

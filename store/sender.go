@@ -19,6 +19,8 @@ type Sender struct {
 	Address    string
 	NextSlot   *time.Time // the earliest moment of its next create; nil when it is free now
 	Waiting    int64      // accepted notifications that were not claimed yet
+	SlowedAt   *time.Time // when the carrier last asked it to wait
+	SlowCode   *string    // by which error code or HTTP status
 	StoppedAt  *time.Time
 	StopCode   *string
 	StopReason *string
@@ -39,7 +41,7 @@ func (s *Store) EnsureSender(ctx context.Context, channel notify.Channel, addres
 const senderColumns = `s.id, s.channel::text, s.address,
 	CASE WHEN s.next_slot > now() THEN s.next_slot END,
 	(SELECT count(*) FROM notifications n WHERE n.sender_id = s.id AND n.status = 'ACCEPTED'),
-	s.stopped_at, s.stop_code, s.stop_reason`
+	s.slowed_at, s.slow_code, s.stopped_at, s.stop_code, s.stop_reason`
 
 // Senders lists every sender, the oldest first.
 func (s *Store) Senders(ctx context.Context) ([]Sender, error) {
@@ -89,11 +91,12 @@ func (s *Store) ResumeSender(ctx context.Context, id int64) (Sender, error) {
 	return sender, err
 }
 
-// DelaySender keeps a sender from posting for a while, as the carrier asked with Retry-After.
-func (s *Store) DelaySender(ctx context.Context, id int64, pause time.Duration) error {
+// DelaySender keeps a sender from posting for a while, because the carrier asked for it by code.
+func (s *Store) DelaySender(ctx context.Context, id int64, pause time.Duration, code string) error {
 	_, err := s.pool.Exec(ctx, `
-		UPDATE senders SET next_slot = greatest(next_slot, clock_timestamp() + $2::interval)
-		WHERE id = $1`, id, pause)
+		UPDATE senders SET next_slot = greatest(next_slot, clock_timestamp() + $2::interval),
+			slowed_at = clock_timestamp(), slow_code = $3
+		WHERE id = $1`, id, pause, code)
 	if err != nil {
 		return fmt.Errorf("delay sender: %w", err)
 	}

@@ -157,7 +157,7 @@ func TestAWorkflowThatIsGoneIsReplaced(t *testing.T) {
 	workflowID := starter.NotificationWorkflowID(id)
 	c := h.starter.Client()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if run, err := c.DescribeWorkflowExecution(t.Context(), workflowID, ""); err == nil && run.WorkflowExecutionInfo.HistoryLength > 10 {
+		if run, err := c.DescribeWorkflow(t.Context(), workflowID, ""); err == nil && run.RawResponse.WorkflowExecutionInfo.HistoryLength > 10 {
 			break // it waits for its sender
 		}
 		if time.Now().After(end) {

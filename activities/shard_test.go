@@ -1,0 +1,162 @@
+package activities_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/store"
+)
+
+// acceptShard accepts n notifications to different numbers and assigns them to one workflow.
+func (b *bench) acceptShard(channel notify.Channel, n int) (activities.Ref, []activities.Ref) {
+	b.t.Helper()
+	rows := make([]activities.Ref, n)
+	for i := range rows {
+		rows[i] = b.accept(channel, fmt.Sprintf("+1202555%04d", i), "hello")
+	}
+	if assigned, err := b.Store.AssignShard(b.t.Context(), 0, n); err != nil || assigned != n {
+		b.t.Fatalf("%d rows were assigned, error %v", assigned, err)
+	}
+	waiting, err := b.Store.Unstarted(b.t.Context(), 0, 1)
+	if err != nil || len(waiting) != 1 {
+		b.t.Fatalf("unstarted are %+v, error %v", waiting, err)
+	}
+	return activities.Ref{WorkflowID: *waiting[0].WorkflowID}, rows
+}
+
+func TestAShardIsSentWholeAndOnce(t *testing.T) {
+	b := newBench(t)
+	shard, rows := b.acceptShard(notify.SMS, 150)
+	next, err := b.Send(t.Context(), shard)
+	if err != nil || next.Action != activities.CheckStatus {
+		t.Fatalf("the activity answers %+v, error %v", next, err)
+	}
+	for _, ref := range rows {
+		if row := b.row(ref); row.Status != notify.Pending || row.TwilioSID == nil || row.Attempts != 1 {
+			t.Fatalf("a row is %s after %d attempts", row.Status, row.Attempts)
+		}
+	}
+	if n := b.creates(); n != 150 {
+		t.Errorf("%d creates, want 150", n)
+	}
+}
+
+func TestOneBadNumberFailsOneRowOfAShard(t *testing.T) {
+	b := newBench(t)
+	bad := b.accept(notify.SMS, "+15005550001", "hello") // Twilio's magic number that is none
+	shard, rows := b.acceptShard(notify.SMS, 10)
+	next, err := b.Send(t.Context(), shard)
+	if err != nil || next.Action == activities.Done {
+		t.Fatalf("the activity answers %+v, error %v", next, err)
+	}
+	if row := b.row(bad); row.Status != notify.Failed && row.Status != notify.Accepted {
+		t.Errorf("the bad row is %s", row.Status)
+	}
+	for _, ref := range rows[:9] { // the oldest ten were assigned: the bad one and these
+		if row := b.row(ref); row.Status != notify.Pending {
+			t.Errorf("a good row is %s", row.Status)
+		}
+	}
+}
+
+func TestAShardGoesOnWhileSomeOfItWaits(t *testing.T) {
+	b := newBench(t)
+	b.behave(`{"fault": {"kind": "http_500", "count": 3}}`)
+	shard, _ := b.acceptShard(notify.SMS, 40)
+	next, err := b.Send(t.Context(), shard)
+	if err != nil || next.Action != activities.LookUp {
+		t.Fatalf("the activity answers %+v, error %v: want the ambiguous three looked up", next, err)
+	}
+	for end := time.Now().Add(20 * time.Second); next.Action != activities.CheckStatus; {
+		if time.Now().After(end) {
+			t.Fatalf("it still has to %s", next.Action)
+		}
+		time.Sleep(min(next.In, time.Second))
+		switch next.Action {
+		case activities.LookUp:
+			next, err = b.LookUp(t.Context(), shard)
+		case activities.Send:
+			next, err = b.Send(t.Context(), shard)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := b.creates(); n != 40 {
+		t.Errorf("%d creates, want 40", n)
+	}
+}
+
+// TestThePaceHoldsOverAllWorkers sends shards and singles at the same time, as three workers do,
+// and measures the gaps at the carrier.
+func TestThePaceHoldsOverAllWorkers(t *testing.T) {
+	b := newBench(t)
+	const interval = 50 * time.Millisecond
+	b.Terms.SMSSendInterval = interval
+	var wg sync.WaitGroup
+	send := func(ref activities.Ref) {
+		wg.Go(func() {
+			for left := true; left; {
+				next, err := b.Send(t.Context(), ref)
+				if left = err != nil || next.Action == activities.Send; left {
+					time.Sleep(20 * time.Millisecond)
+				}
+			}
+		})
+	}
+	for range 2 {
+		shard, _ := b.acceptShard(notify.SMS, 20)
+		if err := b.Store.MarkStarted(t.Context(), store.Owner{WorkflowID: shard.WorkflowID}); err != nil {
+			t.Fatal(err)
+		}
+		send(shard)
+	}
+	for i := range 5 {
+		send(b.accept(notify.SMS, fmt.Sprintf("+1303555%04d", i), "hello"))
+	}
+	wg.Wait()
+	arrivals := b.arrivals()
+	if len(arrivals) != 45 {
+		t.Fatalf("%d creates, want 45", len(arrivals))
+	}
+	span := arrivals[len(arrivals)-1].Sub(arrivals[0])
+	if least := 44*interval - interval; span < least {
+		t.Errorf("45 creates took %v: want at least %v", span, least)
+	}
+	for i := 10; i < len(arrivals); i++ {
+		if eleven := arrivals[i].Sub(arrivals[i-10]); eleven < 10*interval-interval {
+			t.Errorf("the 11 creates until %d span %v, want 10 intervals", i, eleven)
+		}
+	}
+}
+
+// arrivals are the moments at which creates arrived at the simulator, in order.
+func (b *bench) arrivals() []time.Time {
+	b.t.Helper()
+	res, err := http.Get(b.simulator.URL + "/_simulator/messages")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var list struct {
+		Items []struct {
+			CreatedAt time.Time `json:"created_at"`
+		}
+	}
+	if err := json.NewDecoder(res.Body).Decode(&list); err != nil {
+		b.t.Fatal(err)
+	}
+	var at []time.Time
+	for _, item := range list.Items {
+		at = append(at, item.CreatedAt)
+	}
+	slices.SortFunc(at, time.Time.Compare)
+	return at
+}
