@@ -5,7 +5,9 @@ package activities
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -62,6 +64,18 @@ type Activities struct {
 	Carrier *carrier.Client
 	Log     *slog.Logger
 	Terms   Terms
+
+	// Workflows tells the owners of rows that Reconcile settled. Nil: nobody tells them, and they find
+	// out at their next check.
+	Workflows Signaler
+
+	listing struct{ sms, call sync.Mutex } // held by those of this process who wait for a turn to list
+}
+
+// Signaler tells a workflow that what it carries is final. A workflow that is closed or gone is
+// success.
+type Signaler interface {
+	Settled(ctx context.Context, workflowID string, status notify.Status) error
 }
 
 // Terms are the settings of sending and following up.
@@ -78,6 +92,10 @@ type Terms struct {
 
 	// AnswerLimit is how long after the lease an answer may still come. 0 means 10 s.
 	AnswerLimit time.Duration
+
+	// PhoneHashKey is the key of the keyed hash by which numbers are found. Nil: sends that are found at
+	// the carrier and belong to no row are only counted.
+	PhoneHashKey []byte
 
 	// CallbackURL makes the address of a notification's status callbacks. Nil: no callbacks, the
 	// carrier is asked instead.

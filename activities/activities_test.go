@@ -9,7 +9,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +37,8 @@ type bench struct {
 	databaseURL string
 	simulator   *httptest.Server
 	sender      map[notify.Channel]int64
+	fetched     atomic.Int64 // messages and calls that were asked for by SID
+	pages       atomic.Int64 // pages of lists
 }
 
 func newBench(t *testing.T) *bench {
@@ -48,19 +52,29 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
+	b := &bench{t: t, databaseURL: url, sender: map[notify.Channel]int64{}}
 	sim := simulator.New(simulator.Options{})
-	server := httptest.NewServer(sim)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch name := path.Base(r.URL.Path); {
+		case r.Method != http.MethodGet || strings.HasPrefix(r.URL.Path, "/_simulator/"):
+		case name == "Messages.json", name == "Calls.json":
+			b.pages.Add(1)
+		default:
+			b.fetched.Add(1)
+		}
+		sim.ServeHTTP(w, r)
+	}))
 	t.Cleanup(func() { server.Close(); sim.Close() })
 	c, err := carrier.New(carrier.Options{AccountSID: "AC" + strings.Repeat("0", 32), AuthToken: "token", APIURL: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	b := &bench{t: t, databaseURL: url, simulator: server, sender: map[notify.Channel]int64{}, Activities: &activities.Activities{
+	b.simulator, b.Activities = server, &activities.Activities{
 		Store: s, Carrier: c, Log: slog.New(slog.DiscardHandler),
 		Terms: activities.Terms{StatusCheckDelay: 5 * time.Minute, AmbiguityWindow: 200 * time.Millisecond, SendDeadline: time.Hour,
 			Lease: 5 * time.Second, AnswerLimit: 50 * time.Millisecond},
-	}}
+	}
 	for _, channel := range []notify.Channel{notify.SMS, notify.Call} {
 		if b.sender[channel], err = s.EnsureSender(t.Context(), channel, "+15005550006"); err != nil {
 			t.Fatal(err)
@@ -200,4 +214,19 @@ func (b *bench) execute(sql string, args ...any) {
 	if _, err := db.Exec(b.t.Context(), sql, args...); err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// count is how many notifications have the status.
+func (b *bench) count(status notify.Status) int {
+	b.t.Helper()
+	db, err := pgx.Connect(b.t.Context(), b.databaseURL)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer db.Close(context.Background())
+	n := 0
+	if err := db.QueryRow(b.t.Context(), `SELECT count(*) FROM notifications WHERE status = $1`, status).Scan(&n); err != nil {
+		b.t.Fatal(err)
+	}
+	return n
 }

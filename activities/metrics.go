@@ -5,6 +5,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
+var slowed = promauto.NewCounterVec(prometheus.CounterOpts{
+	Name: "todoku_sender_slowed_total",
+	Help: "How often the carrier asked a sender to wait (429, or its queue is full).",
+}, []string{"channel"})
+
 var (
 	secondSIDs = promauto.NewCounter(prometheus.CounterOpts{
 		Name: "todoku_second_sids_total",
@@ -12,7 +17,7 @@ var (
 	})
 	conflictingFinals = promauto.NewCounter(prometheus.CounterOpts{
 		Name: "todoku_conflicting_finals_total",
-		Help: "Notifications for which the carrier told two final statuses that disagree.",
+		Help: "Receipts with a final status that disagrees with another final status of the same notification.",
 	})
 	foundAtCarrier = promauto.NewCounter(prometheus.CounterOpts{
 		Name: "todoku_found_at_carrier_total",

@@ -7,7 +7,6 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
 )
 
@@ -64,26 +63,6 @@ func (a *Activities) done(ctx context.Context, ref Ref) (Next, error) {
 		next.Status = n.Status
 	}
 	return next, nil
-}
-
-// settle writes what the carrier said. It goes on trying while the database is away: what it
-// carries may be the only proof that the carrier accepted a notification.
-func (a *Activities) settle(ctx context.Context, receipts ...notify.Receipt) error {
-	var settled []store.Settled
-	var err error
-	for wait := 100 * time.Millisecond; ; wait *= 2 {
-		settled, err = a.Store.Settle(detached(ctx), receipts...)
-		if err == nil || !store.IsOutage(err) || wait > 10*time.Second || sleep(ctx, wait) != nil {
-			break
-		}
-	}
-	for _, s := range settled {
-		if s.SecondSID {
-			secondSIDs.Inc()
-			a.Log.ErrorContext(ctx, "the carrier accepted a notification twice", "notification_id", s.ID)
-		}
-	}
-	return err
 }
 
 // retryAfter makes the error by which Temporal runs the activity again after a pause. It is benign:

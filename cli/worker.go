@@ -21,13 +21,13 @@ Run as many as you like; they share the work and the pace of each sender. A work
 finishes what it is doing. While Temporal is away it waits. /healthz, /readyz and /metrics are at
 TODOKU_WORKER_ADDR.
 
-It needs DATABASE_URL (migrated), TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and a sender; TEMPORAL_ADDRESS
-says where Temporal is.`,
+It needs DATABASE_URL (migrated), TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN, a sender and
+PHONE_HASH_KEY; TEMPORAL_ADDRESS says where Temporal is.`,
 		Example: "  todoku worker\n  TODOKU_WORKER_ADDR=127.0.0.1:8082 todoku worker    # a second one on this machine",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			address := func(s *settings.Settings) (string, string) { return "TODOKU_WORKER_ADDR", s.WorkerAddr }
-			s, err := openService(cmd.Context(), cmd.OutOrStdout(), wantsJSON(cmd), settings.Database|settings.Carrier, address)
+			s, err := openService(cmd.Context(), cmd.OutOrStdout(), wantsJSON(cmd), settings.Database|settings.Carrier|settings.Phones, address)
 			if err != nil {
 				return err
 			}
@@ -60,6 +60,7 @@ func terms(s *settings.Settings) activities.Terms {
 		StatusCheckDelay: s.StatusCheckDelay,
 		AmbiguityWindow:  s.AmbiguityWindow,
 		SendDeadline:     s.SendDeadline,
+		PhoneHashKey:     []byte(s.PhoneHashKey),
 	}
 	if s.PublicURL != "" {
 		t.CallbackURL = webhook.CallbackURL(s.PublicURL)

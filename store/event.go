@@ -25,6 +25,11 @@ const (
 	EventNotAtCarrier EventKind = "not_at_carrier"    // proved: an ambiguous send was never accepted
 	EventExpired      EventKind = "deadline_passed"   // SEND_DEADLINE, AMBIGUOUS_SEND or NO_RECEIPT
 	EventStopped      EventKind = "sender_stopped"    // an account or sender error; the row waits
+	EventRescheduled  EventKind = "rescheduled"       // it is not sent before another moment now
+	EventCancelAsked  EventKind = "cancel_requested"  // somebody asked to cancel it while a claim held it
+	EventCanceled     EventKind = "canceled"          // it is not sent, because somebody asked for that
+	EventFound        EventKind = "found_at_carrier"  // a send of ours that no row had; the row was made for it
+	EventTakenOver    EventKind = "taken_over"        // what was found at the carrier was this notification
 )
 
 // Event is one entry of a notification's timeline.

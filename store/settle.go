@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -12,15 +13,17 @@ import (
 	"github.com/todoku/todoku/notify"
 )
 
-// Settled says what a receipt did to its row.
+// Settled says what the carrier's word, or its silence, did to a row.
 type Settled struct {
 	ID         uuid.UUID
 	Channel    notify.Channel
 	Before     notify.Status
 	Status     notify.Status
 	WorkflowID *string
-	SecondSID  bool // the carrier accepted the notification twice: somebody got two
-	Conflict   bool // two final words of the carrier disagree
+	SenderID   int64
+	ErrorCode  *string // the carrier's, as the row has it now
+	SecondSID  bool    // the carrier accepted the notification twice: somebody got two
+	Conflict   bool    // two final words of the carrier disagree
 }
 
 // JustSettled reports whether the receipt made the row final.
@@ -49,7 +52,8 @@ func (s *Store) Settle(ctx context.Context, receipts ...notify.Receipt) ([]Settl
 		}
 		in[i] = row
 	}
-	settled, err := many(ctx, s, pgx.RowToStructByPos[Settled], settleSQL, column(in, func(r receiptRow) *uuid.UUID { return r.id }),
+	rows, err := many(ctx, s, pgx.RowToStructByPos[settledRow], settleToldSQL, notAnswered, answeredByMachine,
+		column(in, func(r receiptRow) *uuid.UUID { return r.id }),
 		column(in, func(r receiptRow) string { return string(r.Channel) }),
 		column(in, func(r receiptRow) string { return r.SID }),
 		column(in, func(r receiptRow) string { return r.Word }),
@@ -60,13 +64,32 @@ func (s *Store) Settle(ctx context.Context, receipts ...notify.Receipt) ([]Settl
 		column(in, func(r receiptRow) int { return r.Segments }),
 		column(in, func(r receiptRow) *int { return r.Duration }),
 		column(in, func(r receiptRow) string { return r.AnsweredBy }),
-		column(in, func(r receiptRow) string { return string(r.Source) }),
-		notify.LedgerMessage(notify.CodeNotAnswered, notify.Call, ""), notify.LedgerMessage(notify.CodeAnsweredByMachine, notify.Call, ""))
+		column(in, func(r receiptRow) string { return string(r.Source) }))
 	if err != nil {
 		return nil, fmt.Errorf("settle: %w", err)
 	}
+	settled := make([]Settled, len(rows))
+	for i, row := range rows {
+		settled[i] = row.Settled
+		if row.Found != nil {
+			if err := s.takeOver(ctx, &settled[i], *row.Found); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return settled, nil
 }
+
+// settledRow is what the statement answers with.
+type settledRow struct {
+	Settled
+	Found *uuid.UUID // the row, found at the carrier, that has the SID which belongs to this one
+}
+
+var (
+	notAnswered       = notify.LedgerMessage(notify.CodeNotAnswered, notify.Call, "")
+	answeredByMachine = notify.LedgerMessage(notify.CodeAnsweredByMachine, notify.Call, "")
+)
 
 // receiptRow is a receipt as the statement takes it.
 type receiptRow struct {
@@ -105,17 +128,112 @@ func column[R, T any](rows []R, of func(R) T) []T {
 	return values
 }
 
-const settleSQL = `
-WITH input AS MATERIALIZED (
-	SELECT coalesce(i.id, n.id) AS id, i.channel::channel, i.sid, i.word, i.rank, i.outcome::notification_status,
-		i.code, i.message, i.segments, i.duration, i.answered_by, i.source, i.place
-	FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::int[], $6::text[], $7::bigint[], $8::text[],
-			$9::int[], $10::int[], $11::text[], $12::text[])
-		WITH ORDINALITY AS r (id, channel, sid, word, rank, outcome, code, message, segments, duration, answered_by, source, place)
-	CROSS JOIN LATERAL (SELECT r.id, r.channel, nullif(r.sid, '') AS sid, r.word, r.rank, nullif(r.outcome, '') AS outcome, r.code,
-		nullif(r.message, '') AS message, nullif(r.segments, 0) AS segments, r.duration, nullif(r.answered_by, '') AS answered_by,
-		r.source, r.place) AS i
-	LEFT JOIN notifications n ON i.id IS NULL AND n.twilio_sid = i.sid
+// Listed says what a part of a carrier's list did to the ledger.
+type Listed struct {
+	Settled      []Settled   // rows of which it said something new
+	StillPending []uuid.UUID // rows whose outcome it does not tell although their time to be asked for has come
+	Unowned      []string    // SIDs that no row has
+}
+
+// SettleListed settles by a part of the carrier's list, in which receipts have SIDs but not our ids:
+// they are copied into a temporary table and joined into the ledger by the statement that Settle
+// uses. What the ledger knows already is not added to a timeline once more. delay is how long after
+// sending the carrier is asked for the first time.
+func (s *Store) SettleListed(ctx context.Context, receipts []notify.Receipt, delay time.Duration) (listed Listed, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := copyListed(ctx, tx, receipts); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, settleListedSQL, notAnswered, answeredByMachine)
+		if err != nil {
+			return err
+		}
+		settled, err := pgx.CollectRows(rows, pgx.RowToStructByPos[settledRow])
+		if err != nil {
+			return err
+		}
+		listed.Settled = column(settled, func(r settledRow) Settled { return r.Settled })
+		rows, err = tx.Query(ctx, `
+			SELECT n.id
+			FROM listed l
+			JOIN notifications n ON n.twilio_sid = l.sid
+			WHERE n.status = 'PENDING' AND coalesce(n.check_at, n.sent_at + $1::interval) <= clock_timestamp()`, delay)
+		if err != nil {
+			return err
+		}
+		if listed.StillPending, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID]); err != nil {
+			return err
+		}
+		rows, err = tx.Query(ctx, `
+			SELECT l.sid
+			FROM listed l
+			WHERE NOT EXISTS (SELECT FROM notifications n WHERE n.twilio_sid = l.sid)`)
+		if err != nil {
+			return err
+		}
+		listed.Unowned, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	if err != nil {
+		return Listed{}, fmt.Errorf("settle by the carrier's list: %w", err)
+	}
+	return listed, nil
+}
+
+// copyListed makes the temporary table listed, which lasts as long as the transaction.
+func copyListed(ctx context.Context, tx pgx.Tx, receipts []notify.Receipt) error {
+	_, err := tx.Exec(ctx, `
+		CREATE TEMP TABLE listed (
+			channel text, sid text, word text, rank int, outcome text, code bigint, message text,
+			segments int, duration int, answered_by text, source text, place bigint
+		) ON COMMIT DROP`)
+	if err != nil {
+		return err
+	}
+	columns := []string{"channel", "sid", "word", "rank", "outcome", "code", "message", "segments", "duration", "answered_by", "source", "place"}
+	_, err = tx.CopyFrom(ctx, pgx.Identifier{"listed"}, columns, pgx.CopyFromSlice(len(receipts), func(i int) ([]any, error) {
+		r, err := newReceiptRow(receipts[i])
+		return []any{string(r.Channel), r.SID, r.Word, r.word.Rank, string(r.word.Outcome), r.code, r.message,
+			r.Segments, r.Duration, r.AnsweredBy, string(r.Source), i}, err
+	}))
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `ANALYZE listed`) // a temporary table has no statistics of its own accord
+	return err
+}
+
+// settleListedSQL settles what the temporary table listed tells.
+var settleListedSQL = settleSQL(`
+	SELECT n.id, n.channel, t.sid, t.word, t.rank, nullif(t.outcome, '')::notification_status AS outcome,
+		t.code, nullif(t.message, '') AS message, nullif(t.segments, 0) AS segments, t.duration,
+		nullif(t.answered_by, '') AS answered_by, t.source, t.place
+	FROM listed t
+	JOIN notifications n ON n.twilio_sid = t.sid AND n.channel = t.channel::channel
+	WHERE t.rank > n.carrier_rank
+		OR t.rank = n.carrier_rank AND t.code > coalesce(n.twilio_error_code::bigint, 0)
+		OR (greatest(t.duration, n.duration_seconds), least(nullif(t.answered_by, ''), n.answered_by), greatest(nullif(t.segments, 0), n.segments))
+			IS DISTINCT FROM (n.duration_seconds, n.answered_by, n.segments)`)
+
+// settleToldSQL settles what its parameters tell.
+var settleToldSQL = settleSQL(`
+	SELECT t.id, t.channel::channel, nullif(t.sid, '') AS sid, t.word, t.rank, nullif(t.outcome, '')::notification_status AS outcome,
+		t.code, nullif(t.message, '') AS message, nullif(t.segments, 0) AS segments, t.duration,
+		nullif(t.answered_by, '') AS answered_by, t.source, t.place
+	FROM unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::int[], $8::text[], $9::bigint[], $10::text[],
+			$11::int[], $12::int[], $13::text[], $14::text[])
+		WITH ORDINALITY AS t (id, channel, sid, word, rank, outcome, code, message, segments, duration, answered_by, source, place)`)
+
+// settleSQL is the statement, for receipts from told. Its own parameters are what people are told of
+// a call that nobody answered ($1) and of one that a machine answered ($2).
+func settleSQL(told string) string {
+	return `
+WITH told AS MATERIALIZED (` + told + `
+), input AS MATERIALIZED (
+	SELECT coalesce(t.id, n.id) AS id, t.channel, t.sid, t.word, t.rank, t.outcome, t.code, t.message, t.segments,
+		t.duration, t.answered_by, t.source, t.place
+	FROM told t
+	LEFT JOIN notifications n ON t.id IS NULL AND n.twilio_sid = t.sid
 ), row AS MATERIALIZED (
 	SELECT n.*
 	FROM notifications n
@@ -134,8 +252,8 @@ WITH input AS MATERIALIZED (
 	FROM input
 	GROUP BY id
 ), merged AS (
-	SELECT row.id, row.status AS before, row.failure_code AS failure_before, row.require_human,
-		row.channel, f.sid AS told_sid,
+	SELECT row.id, row.status AS before, row.failure_code AS failure_before, row.require_human, row.channel,
+		CASE row_number() OVER (PARTITION BY f.sid ORDER BY row.id) WHEN 1 THEN f.sid END AS told_sid, -- two rows never share a SID
 		f.rank > row.carrier_rank AS higher,
 		greatest(f.rank, row.carrier_rank) AS rank,
 		CASE WHEN f.rank > row.carrier_rank THEN f.word ELSE row.twilio_status END AS word,
@@ -175,7 +293,7 @@ WITH input AS MATERIALIZED (
 				THEN CASE WHEN d.duration = 0 THEN 'NOT_ANSWERED' ELSE 'ANSWERED_BY_MACHINE' END
 			WHEN d.status = d.before AND NOT d.higher OR d.status = 'UNKNOWN' THEN n.failure_code END,
 		error_message = CASE
-			WHEN d.status = 'FAILED' AND d.channel = 'CALL' AND d.word = 'completed' THEN CASE WHEN d.duration = 0 THEN $13 ELSE $14 END
+			WHEN d.status = 'FAILED' AND d.channel = 'CALL' AND d.word = 'completed' THEN CASE WHEN d.duration = 0 THEN $1 ELSE $2 END
 			WHEN d.status IN ('FAILED', 'UNKNOWN') THEN d.message END,
 		twilio_sid = coalesce(n.twilio_sid,
 			CASE WHEN NOT EXISTS (SELECT FROM notifications o WHERE o.twilio_sid = d.told_sid) THEN d.told_sid END),
@@ -196,10 +314,12 @@ WITH input AS MATERIALIZED (
 	INSERT INTO notification_events (notification_id, kind, status, source, twilio_status, twilio_sid, error_code)
 	SELECT i.id,
 		CASE WHEN row.id IS NULL THEN 'unknown_id'
-			WHEN i.sid <> row.twilio_sid THEN 'second_sid'
+			WHEN i.sid <> coalesce(row.twilio_sid, d.told_sid) THEN 'second_sid'
 			WHEN i.rank = 0 THEN 'unknown_word'
-			WHEN row.carrier_rank > 0 AND row.status IN ('SUCCESS', 'FAILED') AND i.outcome IN ('SUCCESS', 'FAILED')
-				AND row.twilio_status <> i.word AND row.status <> i.outcome THEN 'conflicting_final'
+			WHEN i.outcome IN ('SUCCESS', 'FAILED') AND (
+				row.carrier_rank > 0 AND row.status IN ('SUCCESS', 'FAILED') AND row.twilio_status <> i.word AND row.status <> i.outcome
+				OR d.outcome IN ('SUCCESS', 'FAILED') AND d.word <> i.word AND d.outcome <> i.outcome -- another of this group
+			) THEN 'conflicting_final'
 			ELSE 'receipt' END,
 		d.status, i.source, i.word, i.sid, i.code::text
 	FROM input i
@@ -208,10 +328,18 @@ WITH input AS MATERIALIZED (
 	WHERE i.id IS NOT NULL
 	ORDER BY i.place
 	RETURNING notification_id, kind
+), marks AS (
+	SELECT notification_id AS id, bool_or(kind = 'second_sid') AS second_sid, bool_or(kind = 'conflicting_final') AS conflict
+	FROM timeline
+	WHERE kind IN ('second_sid', 'conflicting_final')
+	GROUP BY 1
 )
-SELECT d.id, d.channel::text, d.before::text, d.status::text, row.workflow_id,
-	EXISTS (SELECT FROM timeline t WHERE t.notification_id = d.id AND t.kind = 'second_sid'),
-	EXISTS (SELECT FROM timeline t WHERE t.notification_id = d.id AND t.kind = 'conflicting_final')
+SELECT d.id, d.channel::text, d.before::text, d.status::text, row.workflow_id, row.sender_id, d.code::text,
+	coalesce(marks.second_sid, false), coalesce(marks.conflict, false),
+	CASE WHEN row.twilio_sid IS NULL THEN
+		(SELECT o.id FROM notifications o WHERE o.twilio_sid = d.told_sid AND o.found_at IS NOT NULL) END
 FROM decided d
 JOIN row USING (id)
+LEFT JOIN marks USING (id)
 ORDER BY d.id`
+}

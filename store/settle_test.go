@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
 	"github.com/todoku/todoku/notify"
@@ -96,6 +98,101 @@ func TestReceiptsInAnyOrderAndGroupingEndInTheSameRow(t *testing.T) {
 	}
 }
 
+// The same things are said of three rows: by callbacks only, of which some come before the send
+// returns; by asking for each SID; and by lists, which have no ids.
+func TestCallbacksPollsAndListsEndInTheSameRow(t *testing.T) {
+	s, db := openLedger(t)
+	rapid.Check(t, func(t *rapid.T) {
+		set := rapid.SampledFrom(receiptSets).Draw(t, "set")
+		repeats := rapid.SliceOfN(rapid.SampledFrom(set.receipts), 0, 3).Draw(t, "repeats")
+		order := rapid.Permutation(append(repeats, set.receipts...)).Draw(t, "order")
+		answered := rapid.IntRange(0, len(order)).Draw(t, "callbacks before the answer")
+
+		rows := map[string]string{}
+		for _, way := range []string{"callbacks", "polls", "lists"} {
+			id, sid := accept(t, s, set.channel, set.requireHuman), newSID(map[notify.Channel]string{notify.SMS: "SM", notify.Call: "CA"}[set.channel])
+			if _, err := s.Claim(context.Background(), terms(id)); err != nil {
+				t.Fatal(err)
+			}
+			answer := notify.Receipt{NotificationID: id.String(), Channel: set.channel, SID: sid, Word: "queued", Source: notify.FromCreate}
+			if way != "callbacks" {
+				settle(t, s, answer) // nobody can ask without the SID
+			}
+			for i, r := range order {
+				if way == "callbacks" && i == answered {
+					settle(t, s, answer)
+				}
+				r.Channel, r.SID, r.Source = set.channel, sid, notify.FromPoll
+				switch way {
+				case "callbacks":
+					r.NotificationID, r.Source = id.String(), notify.FromWebhook
+					settle(t, s, r)
+				case "polls":
+					r.NotificationID = id.String()
+					settle(t, s, r)
+				case "lists":
+					settleListed(t, s, r)
+				}
+			}
+			if way == "callbacks" && answered == len(order) {
+				settle(t, s, answer)
+			}
+			if got := outcome(t, s, id); got != set.want {
+				t.Fatalf("%s: the row is\n%s, want\n%s", way, got, set.want)
+			}
+			rows[way] = wholeRow(t, db, id)
+		}
+		if rows["callbacks"] != rows["polls"] || rows["polls"] != rows["lists"] {
+			t.Fatalf("the rows differ:\n%s\n%s\n%s", rows["callbacks"], rows["polls"], rows["lists"])
+		}
+	})
+}
+
+// wholeRow writes everything of a row that receipts decide.
+func wholeRow(t rapid.TB, db *pgx.Conn, id uuid.UUID) string {
+	t.Helper()
+	var row string
+	err := db.QueryRow(context.Background(), `
+		SELECT concat_ws(' ', status, carrier_rank, twilio_status, twilio_error_code, failure_code, error_message, segments,
+			duration_seconds, answered_by, sent_at IS NOT NULL, settled_at IS NOT NULL, claim_token, twilio_sid IS NOT NULL)
+		FROM notifications
+		WHERE id = $1`, id).Scan(&row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row
+}
+
+func settleListed(t rapid.TB, s *store.Store, receipts ...notify.Receipt) store.Listed {
+	t.Helper()
+	listed, err := s.SettleListed(context.Background(), receipts, 5*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listed
+}
+
+func TestAListTellsTheTimelineOnlyWhatIsNew(t *testing.T) {
+	s := openStore(t)
+	id, sid, stray := accept(t, s, notify.SMS, false), newSID("SM"), newSID("SM")
+	settle(t, s, notify.Receipt{NotificationID: id.String(), Channel: notify.SMS, SID: sid, Word: "queued", Source: notify.FromCreate})
+	list := []notify.Receipt{
+		{Channel: notify.SMS, SID: sid, Word: "delivered", Segments: 1, Source: notify.FromPoll},
+		{Channel: notify.SMS, SID: stray, Word: "delivered", Source: notify.FromPoll},
+	}
+	first := settleListed(t, s, list...)
+	if len(first.Settled) != 1 || !first.Settled[0].JustSettled() || len(first.Unowned) != 1 || first.Unowned[0] != stray {
+		t.Errorf("the first list did %+v: want one row settled and one SID without a row", first)
+	}
+	if again := settleListed(t, s, list...); len(again.Settled) != 0 {
+		t.Errorf("the second list did %+v: want nothing settled", again)
+	}
+	events, err := s.Events(t.Context(), id)
+	if err != nil || len(events) != 3 {
+		t.Errorf("the timeline has %d entries, error %v: want acceptance, answer and one poll", len(events), err)
+	}
+}
+
 func TestAReceiptBeatsWhatWeDecidedOurselves(t *testing.T) {
 	s := openStore(t)
 	tests := []struct {
@@ -173,6 +270,13 @@ func TestWhatTheTimelineMarks(t *testing.T) {
 	if receipt("delivered", first).Conflict {
 		t.Error("a repeat is marked as a conflict")
 	}
+	together := accept(t, s, notify.SMS, false)
+	if got := settle(t, s,
+		notify.Receipt{NotificationID: together.String(), Channel: notify.SMS, Word: "delivered", Source: notify.FromWebhook},
+		notify.Receipt{NotificationID: together.String(), Channel: notify.SMS, Word: "failed", Source: notify.FromWebhook},
+	); !got[0].Conflict {
+		t.Error("two finals that disagree and come together are not marked")
+	}
 	if !receipt("sent", second).SecondSID {
 		t.Error("a second SID is not marked")
 	}
@@ -227,6 +331,13 @@ func TestTwoRowsNeverShareASID(t *testing.T) {
 	n, err := s.Notification(t.Context(), other)
 	if err != nil || n.TwilioSID != nil || n.Status != notify.Pending {
 		t.Errorf("the second row is %+v, error %v: want it PENDING, without the first one's SID", n, err)
+	}
+	third, fourth, sid := accept(t, s, notify.SMS, false), accept(t, s, notify.SMS, false), newSID("SM")
+	if settled := settle(t, s,
+		notify.Receipt{NotificationID: third.String(), Channel: notify.SMS, SID: sid, Word: "sent", Source: notify.FromWebhook},
+		notify.Receipt{NotificationID: fourth.String(), Channel: notify.SMS, SID: sid, Word: "sent", Source: notify.FromWebhook},
+	); len(settled) != 2 {
+		t.Errorf("settled %+v of a group in which two rows are told one SID", settled)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
 	"github.com/todoku/todoku/devstack/devstacktest"
@@ -18,6 +19,13 @@ func TestMain(m *testing.M) { devstacktest.Main(m) }
 
 func openStore(t testing.TB) *store.Store {
 	t.Helper()
+	s, _ := openLedger(t)
+	return s
+}
+
+// openLedger gives, beside the store, a connection for what no function of the store does.
+func openLedger(t testing.TB) (*store.Store, *pgx.Conn) {
+	t.Helper()
 	url := devstacktest.PostgresFromTemplate(t, "ledger", func(url string) error {
 		_, err := migrations.Up(context.Background(), url)
 		return err
@@ -27,7 +35,12 @@ func openStore(t testing.TB) *store.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	return s
+	db, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close(context.Background()) })
+	return s, db
 }
 
 // A number of the range that is reserved for fiction.

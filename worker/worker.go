@@ -90,6 +90,7 @@ func (w *Worker) work(ctx context.Context, health *health) error {
 // workers makes one Temporal worker for each task queue, so that none can starve another.
 func (w *Worker) workers() []worker.Worker {
 	c := w.Starter.Client()
+	w.Activities.Workflows = w.Starter
 	carry := worker.New(c, workflows.TaskQueue, worker.Options{
 		DisableRegistrationAliasing: true,
 		LocalActivityWorkerOnly:     true, // activities have queues of their own
@@ -97,6 +98,7 @@ func (w *Worker) workers() []worker.Worker {
 	})
 	carry.RegisterWorkflow(workflows.Notification)
 	carry.RegisterWorkflow(workflows.Shard)
+	carry.RegisterWorkflow(workflows.Reconcile)
 	all := []worker.Worker{carry}
 	for _, queue := range []string{activities.SendSMSQueue, activities.SendCallQueue, activities.StatusCheckQueue} {
 		act := worker.New(c, queue, worker.Options{
@@ -138,17 +140,24 @@ func (w *Worker) background(ctx context.Context) {
 		return nil
 	})
 	g.Go(func() error {
-		for every := time.NewTicker(3 * time.Minute); ; {
+		every := time.NewTicker(3 * time.Minute)
+		defer every.Stop()
+		for {
+			w.repair(ctx)
 			select {
 			case <-ctx.Done():
-				every.Stop()
 				return nil
 			case <-every.C:
-				if err := w.Starter.EnsureSearchAttributes(ctx); err != nil && ctx.Err() == nil {
-					w.Log.Warn("search attributes could not be checked", "error", err)
-				}
 			}
 		}
 	})
 	_ = g.Wait() // neither fails
+}
+
+// repair makes what Temporal must have besides workflows.
+func (w *Worker) repair(ctx context.Context) {
+	err := errors.Join(w.Starter.EnsureSearchAttributes(ctx), w.Starter.EnsureReconcileSchedule(ctx))
+	if err != nil && ctx.Err() == nil {
+		w.Log.Warn("search attributes and schedules could not be checked", "error", err)
+	}
 }

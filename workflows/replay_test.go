@@ -115,6 +115,7 @@ func replayer() worker.WorkflowReplayer {
 	r := worker.NewWorkflowReplayer()
 	r.RegisterWorkflow(workflows.Notification)
 	r.RegisterWorkflow(workflows.Shard)
+	r.RegisterWorkflow(workflows.Reconcile)
 	return r
 }
 
@@ -194,8 +195,13 @@ func recordHistory(t *testing.T, c client.Client, s *script, p path) {
 	} else {
 		_ = run.Get(t.Context(), nil) // some paths end with an error
 	}
+	writeHistory(t, c, options.ID, p.name)
+}
+
+// writeHistory keeps the history of a workflow in testdata.
+func writeHistory(t *testing.T, c client.Client, workflowID, name string) {
 	var h history.History
-	for events := c.GetWorkflowHistory(t.Context(), options.ID, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+	for events := c.GetWorkflowHistory(t.Context(), workflowID, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
 		event, err := events.Next()
 		if err != nil {
 			t.Fatal(err)
@@ -215,7 +221,7 @@ func recordHistory(t *testing.T, c client.Client, s *script, p path) {
 		t.Fatal(err)
 	}
 	content = []byte(strings.ReplaceAll(string(content), host, "recorder"))
-	if err := os.WriteFile(historyFile(p.name), append(content, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(historyFile(name), append(content, '\n'), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

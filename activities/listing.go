@@ -1,0 +1,130 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/todoku/todoku/carrier"
+	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/store"
+)
+
+const (
+	listingsPerRun = 3       // how many listings one run makes at most
+	listLimit      = 100_000 // how many messages or calls one listing reads at most
+	listPart       = 10_000  // how many are settled at once: their rows are locked for that long
+
+	// Rows that were sent with less than this between two of them are listed together. What is sent
+	// later than this after we got its SID does not show in their listing, and is fetched.
+	listGap = 10 * time.Minute
+
+	turnPause = 250 * time.Millisecond // between two looks whether another process has finished its listing
+)
+
+// listDue lists the time in which most of what is to be asked for was sent; nothing when others have
+// listed it in the meantime.
+func (a *Activities) listDue(ctx context.Context, channel notify.Channel) ([]store.Settled, error) {
+	return a.listInTurn(ctx, channel, func(store.Listing) (*store.Window, error) {
+		return a.Store.DueWindow(ctx, channel, a.Terms.StatusCheckDelay, listGap, fewRows)
+	}, func(carrier.Resource) {})
+}
+
+// listInTurn waits until no other listing of the channel runs, in any process, chooses what to list
+// by what is known then, and lists it. unowned gets what the list shows and no row has.
+func (a *Activities) listInTurn(ctx context.Context, channel notify.Channel, choose func(store.Listing) (*store.Window, error), unowned func(carrier.Resource)) ([]store.Settled, error) {
+	turn := a.turn(channel)
+	turn.Lock()
+	defer turn.Unlock()
+	var listing *store.Listing
+	for listing == nil {
+		var err error
+		if listing, err = a.Store.BeginListing(ctx, channel); err != nil {
+			return nil, err
+		}
+		if listing == nil {
+			if err := sleep(ctx, turnPause); err != nil {
+				return nil, err
+			}
+		}
+	}
+	window, err := choose(*listing)
+	if err != nil || window == nil {
+		return nil, errors.Join(err, a.Store.DropListing(detached(ctx), *listing))
+	}
+	settled, err := a.list(ctx, *listing, *window, unowned)
+	if err != nil {
+		err = errors.Join(err, a.Store.DropListing(detached(ctx), *listing))
+	}
+	return settled, err
+}
+
+func (a *Activities) turn(channel notify.Channel) *sync.Mutex {
+	if channel == notify.Call {
+		return &a.listing.call
+	}
+	return &a.listing.sms
+}
+
+// list settles what the carrier's list shows of the window, part by part. When it is longer than the
+// limit, the newest of it counts as listed, and the rest is left to another listing.
+func (a *Activities) list(ctx context.Context, listing store.Listing, window store.Window, unowned func(carrier.Resource)) ([]store.Settled, error) {
+	var settled []store.Settled
+	var part []carrier.Resource
+	read := 0
+	settle := func() error {
+		some, err := a.settleListed(ctx, listing.Channel, part, unowned)
+		settled, part = append(settled, some...), part[:0]
+		return err
+	}
+	filter := carrier.Filter{SentAfter: window.From.Add(-clockSkew), SentBefore: window.Until.Add(listGap)}
+	for page, err := range a.Carrier.List(ctx, listing.Channel, filter) {
+		if err != nil {
+			return settled, err
+		}
+		if err := a.Store.KeepListing(ctx, listing); err != nil {
+			return settled, err
+		}
+		part = append(part, page...)
+		if read += len(page); read >= listLimit {
+			window.From = page[len(page)-1].SentAt
+			break
+		}
+		if len(part) >= listPart {
+			if err := settle(); err != nil {
+				return settled, err
+			}
+		}
+	}
+	if err := settle(); err != nil {
+		return settled, err
+	}
+	return settled, a.Store.EndListing(ctx, listing, window)
+}
+
+// settleListed settles the rows of one part of a list.
+func (a *Activities) settleListed(ctx context.Context, channel notify.Channel, part []carrier.Resource, unowned func(carrier.Resource)) ([]store.Settled, error) {
+	if len(part) == 0 {
+		return nil, nil
+	}
+	receipts := make([]notify.Receipt, len(part))
+	bySID := make(map[string]carrier.Resource, len(part))
+	for i, resource := range part {
+		receipts[i] = resource.Receipt
+		bySID[resource.SID] = resource
+	}
+	listed, err := a.Store.SettleListed(ctx, receipts, a.Terms.StatusCheckDelay)
+	if err != nil {
+		return nil, err
+	}
+	silent, err := a.stillPending(ctx, channel, listed.StillPending)
+	settled := append(listed.Settled, silent...)
+	if err := errors.Join(err, Heed(ctx, a.Store, a.Log, settled...)); err != nil {
+		return settled, err
+	}
+	for _, sid := range listed.Unowned {
+		unowned(bySID[sid])
+	}
+	return settled, nil
+}

@@ -1,0 +1,122 @@
+package starter_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/devstack/devstacktest"
+	"github.com/todoku/todoku/starter"
+	"github.com/todoku/todoku/workflows"
+)
+
+func TestMain(m *testing.M) { devstacktest.Main(m) }
+
+func dial(t *testing.T) *starter.Starter {
+	t.Helper()
+	t.Setenv("TEMPORAL_ADDRESS", devstacktest.Temporal(t))
+	s, err := starter.Dial("", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func ensure(t *testing.T, s *starter.Starter) *client.ScheduleDescription {
+	t.Helper()
+	if err := s.EnsureReconcileSchedule(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	have, err := s.Client().ScheduleClient().GetHandle(t.Context(), starter.ReconcileScheduleID).Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return have
+}
+
+func TestWorkersMakeTheReconcileScheduleOnceAndMendIt(t *testing.T) {
+	s := dial(t)
+	handle := s.Client().ScheduleClient().GetHandle(t.Context(), starter.ReconcileScheduleID)
+	t.Cleanup(func() { _ = handle.Delete(context.Background()) })
+
+	var workers sync.WaitGroup
+	for range 8 {
+		workers.Go(func() {
+			if err := s.EnsureReconcileSchedule(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	workers.Wait()
+	made := ensure(t, s)
+	if made.Info.LastUpdateAt.Unix() > 0 {
+		t.Error("a schedule that is right was updated")
+	}
+
+	err := handle.Update(t.Context(), client.ScheduleUpdateOptions{DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+		in.Description.Schedule.Spec.Intervals[0].Every = 24 * time.Hour
+		in.Description.Schedule.Policy.Overlap = enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL
+		return &client.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := handle.Pause(t.Context(), client.SchedulePauseOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	mended := ensure(t, s).Schedule
+	if mended.Spec.Intervals[0].Every != activities.ReconcileInterval || mended.Policy.Overlap != enums.SCHEDULE_OVERLAP_POLICY_SKIP ||
+		mended.Policy.CatchupWindow != time.Minute {
+		t.Errorf("the schedule is %+v with %+v: it was not mended", mended.Spec, mended.Policy)
+	}
+	if !mended.State.Paused {
+		t.Error("a paused schedule goes on")
+	}
+
+	if err := handle.Delete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if again := ensure(t, s); again.Schedule.State.Paused {
+		t.Error("the schedule that replaces a deleted one is paused")
+	}
+}
+
+func TestTheScheduleStartsReconcile(t *testing.T) {
+	s := dial(t)
+	ensure(t, s)
+	handle := s.Client().ScheduleClient().GetHandle(t.Context(), starter.ReconcileScheduleID)
+	t.Cleanup(func() { _ = handle.Delete(context.Background()) })
+	if err := handle.Trigger(t.Context(), client.ScheduleTriggerOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		have, err := handle.Describe(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(have.Info.RunningWorkflows) == 1 {
+			id := have.Info.RunningWorkflows[0].WorkflowID
+			run, err := s.Client().DescribeWorkflow(t.Context(), id, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, config := run.RawResponse.WorkflowExecutionInfo, run.RawResponse.ExecutionConfig
+			if !strings.HasPrefix(id, "reconcile-") || info.Type.Name != "Reconcile" || config.TaskQueue.Name != workflows.TaskQueue ||
+				config.WorkflowExecutionTimeout.AsDuration() != workflows.ReconcileTimeout {
+				t.Errorf("it started %s, a %s with %+v", id, info.Type.Name, config)
+			}
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("it started nothing")
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/todoku/todoku/notify"
+)
+
+// BenchmarkSettleByListOrRowByRow settles 100,000 PENDING rows from the parts of a list, through the
+// temporary table, and a sample one by one. The list must be at least ten times faster for each row.
+func BenchmarkSettleByListOrRowByRow(b *testing.B) {
+	const rows, sample, part = 100_000, 2_000, 10_000
+	s, db := openLedger(b)
+	sender, err := s.EnsureSender(b.Context(), notify.SMS, "+15005550006")
+	if err != nil {
+		b.Fatal(err)
+	}
+	delivered := func(from, until int) []notify.Receipt {
+		var receipts []notify.Receipt
+		for n := from; n < until; n++ {
+			receipts = append(receipts, notify.Receipt{Channel: notify.SMS, SID: fmt.Sprintf("SM%032x", n), Word: "delivered", Segments: 1, Source: notify.FromPoll})
+		}
+		return receipts
+	}
+	var byList, byRow time.Duration
+	for b.Loop() {
+		b.StopTimer()
+		pending(b, db, sender, rows+sample)
+		b.StartTimer()
+
+		started := time.Now()
+		for from := 0; from < rows; from += part {
+			listed, err := s.SettleListed(context.Background(), delivered(from, from+part), time.Minute)
+			if err != nil || len(listed.Settled) != part {
+				b.Fatalf("settled %d rows of %d, error %v", len(listed.Settled), part, err)
+			}
+		}
+		byList += time.Since(started)
+
+		started = time.Now()
+		for _, receipt := range delivered(rows, rows+sample) {
+			if settled, err := s.Settle(context.Background(), receipt); err != nil || len(settled) != 1 {
+				b.Fatalf("settled %+v, error %v", settled, err)
+			}
+		}
+		byRow += time.Since(started)
+	}
+	runs := time.Duration(b.N)
+	ratio := (byRow.Seconds() / sample) / (byList.Seconds() / rows)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric((byList / runs).Seconds(), "s/100k-rows-by-list")
+	b.ReportMetric((byRow/runs/sample).Seconds()*rows, "s/100k-rows-one-by-one")
+	b.ReportMetric(ratio, "times-faster")
+	if ratio < 10 {
+		b.Errorf("the list is %.1f times faster than row by row, must be 10", ratio)
+	}
+}
+
+// pending fills the ledger with so many PENDING rows, SM0… and up, and nothing else.
+func pending(b *testing.B, db *pgx.Conn, sender int64, rows int) {
+	execute(b, db, `TRUNCATE notifications, notification_events`)
+	execute(b, db, `
+		INSERT INTO notifications (id, channel, status, to_number, to_national, to_hash, message, sender_id, workflow_id,
+			twilio_sid, twilio_status, carrier_rank, started_at, sent_at)
+		SELECT gen_random_uuid(), 'SMS', 'PENDING', '+12025550143', '(202) 555-0143', decode(md5(n::text), 'hex'), 'hello', $1, 'batch/1/' || n / 500,
+			'SM' || lpad(to_hex(n), 32, '0'), 'queued', 3, now(), now() - interval '5 minutes'
+		FROM generate_series(0, $2::int - 1) AS n`, sender, rows)
+	execute(b, db, `ANALYZE notifications`)
+}
