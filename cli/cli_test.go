@@ -46,6 +46,8 @@ func TestBadUsageEndsWithTwoAndSaysWhy(t *testing.T) {
 		{"migrate sideways", "there are up, down, status"},
 		{"dev --workers -1", "--workers is how many workers run"},
 		{"dev --ephemeral --dir x", "--ephemeral keeps no data"},
+		{"ready here", "the URL given is no base URL: write http://HOST:PORT"},
+		{"ready http://a http://b", "2 arguments are too many"},
 		{"version now", "it takes no arguments"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
@@ -81,7 +83,7 @@ func TestHelpIsNoFailureAndEachCommandHasExamples(t *testing.T) {
 	}
 	for _, command := range []string{
 		"send", "send sms", "send call", "notification", "notification show", "template", "template create", "template list",
-		"template show", "template render", "sender", "sender list", "sender resume", "dev", "api", "worker", "simulator",
+		"template show", "template render", "sender", "sender list", "sender resume", "dev", "api", "worker", "simulator", "ready",
 		"migrate", "migrate up", "migrate down", "migrate status", "key", "key add", "key list", "key revoke", "version",
 	} {
 		out := term.succeeds(append(strings.Fields(command), "--help")...)

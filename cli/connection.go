@@ -15,6 +15,12 @@ import (
 // defaultURL is where `todoku api` listens when it is not told otherwise.
 const defaultURL = "http://127.0.0.1:8080"
 
+// How a URL was found, for people, where no flag or setting gave it.
+const (
+	originDev   = "`todoku dev` in this folder"
+	originUsual = "the usual place, for TODOKU_URL is not set"
+)
+
 // connection says where the API is and with which key to ask it.
 type connection struct {
 	url    string // without a slash at the end
@@ -47,10 +53,9 @@ func findConnection(cmd *cobra.Command) (connection, error) {
 	case environment["TODOKU_URL"] != "":
 		c.url, c.origin = environment["TODOKU_URL"], "TODOKU_URL"
 	}
-	c.url = strings.TrimRight(c.url, "/")
 	if c.url != "" {
-		if u, err := url.Parse(c.url); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-			return c, usageErrorf("%s is no base URL: write http://HOST:PORT or https://HOST", c.origin)
+		if c.url, err = baseURL(c.url, c.origin); err != nil {
+			return c, err
 		}
 	}
 	running, found, err := runningDev()
@@ -58,7 +63,7 @@ func findConnection(cmd *cobra.Command) (connection, error) {
 		return c, err
 	}
 	if found && (c.url == "" || c.url == running.API) {
-		c.url, c.origin = running.API, cmp.Or(c.origin, "`todoku dev` in this folder")
+		c.url, c.origin = running.API, cmp.Or(c.origin, originDev)
 		c.key = cmp.Or(c.key, running.APIKey)
 	}
 	switch {
@@ -67,9 +72,18 @@ func findConnection(cmd *cobra.Command) (connection, error) {
 	case c.key == "":
 		return c, fmt.Errorf("no API key for %s: set TODOKU_API_KEY, or give --api-key-file", c.url)
 	case c.url == "":
-		c.url, c.origin = defaultURL, "the usual place, for TODOKU_URL is not set"
+		c.url, c.origin = defaultURL, originUsual
 	}
 	return c, nil
+}
+
+// baseURL checks a URL that origin gave, and takes slashes from its end.
+func baseURL(text, origin string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return "", usageErrorf("%s is no base URL: write http://HOST:PORT or https://HOST", origin)
+	}
+	return strings.TrimRight(text, "/"), nil
 }
 
 func findKey(cmd *cobra.Command, environment map[string]string) (string, error) {
