@@ -47,6 +47,7 @@ PHONE_HASH_KEY; TEMPORAL_ADDRESS says where Temporal is.`,
 				Store:      s.store,
 				Activities: &activities.Activities{Store: s.store, Carrier: twilio, Log: s.log, Terms: terms(s.settings)},
 				Log:        s.log,
+				ShardSize:  s.settings.ShardSize(),
 			}
 			return w.Run(cmd.Context(), s.listener)
 		},

@@ -123,6 +123,17 @@ func (s *Settings) Level() slog.Level {
 	return level
 }
 
+// maxShardSize keeps a shard's work short enough to be taken over quickly when a worker dies.
+const maxShardSize = 500
+
+// ShardSize is how many notifications one workflow carries at most.
+func (s *Settings) ShardSize() int {
+	if n, err := strconv.Atoi(s.BatchShardSize); err == nil {
+		return n
+	}
+	return maxShardSize // auto
+}
+
 // RealTwilio reports whether sends go to Twilio itself and not to a stand-in.
 func (s *Settings) RealTwilio() bool { return s.TwilioAPIURL == "" }
 
@@ -285,8 +296,8 @@ func checkPaces(s *Settings, _ Need) error {
 	if s.BatchShardSize == "auto" {
 		return nil
 	}
-	if n, err := strconv.Atoi(s.BatchShardSize); err != nil || n < 1 || n > 500 {
-		return &Error{"BATCH_SHARD_SIZE", "is neither auto nor a number from 1 to 500"}
+	if n, err := strconv.Atoi(s.BatchShardSize); err != nil || n < 1 || n > maxShardSize {
+		return &Error{"BATCH_SHARD_SIZE", fmt.Sprintf("is neither auto nor a number from 1 to %d", maxShardSize)}
 	}
 	return nil
 }

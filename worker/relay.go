@@ -23,7 +23,6 @@ const (
 	// Temporal starts a few dozen workflows a second on a small machine. When more singles wait, they
 	// are carried in shards, each by one workflow.
 	relaySingles = 50
-	shardSize    = 500
 )
 
 // wakeAfter is how long a row that could be claimed may wait before its owner is woken, and how
@@ -43,6 +42,9 @@ type Relay struct {
 	Store   *store.Store
 	Starter *starter.Starter
 	Log     *slog.Logger
+
+	// ShardSize is how many notifications one workflow carries at most.
+	ShardSize int
 
 	woken map[string]time.Time
 }
@@ -75,8 +77,8 @@ func (r *Relay) startWaiting(ctx context.Context) error {
 		return err
 	}
 	if len(waiting) > relaySingles {
-		for n := shardSize; n == shardSize; {
-			if n, err = r.Store.AssignShard(ctx, relayAge, shardSize); err != nil {
+		for n := r.ShardSize; n == r.ShardSize; {
+			if n, err = r.Store.AssignShard(ctx, relayAge, r.ShardSize); err != nil {
 				return err
 			}
 		}

@@ -78,7 +78,7 @@ func newHouse(t *testing.T) *house {
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
 	go func() {
-		w := worker.Worker{Store: s, Starter: temporal, Log: logger, Activities: &activities.Activities{Store: s, Carrier: c, Log: logger,
+		w := worker.Worker{Store: s, Starter: temporal, Log: logger, ShardSize: 100, Activities: &activities.Activities{Store: s, Carrier: c, Log: logger,
 			Terms: activities.Terms{StatusCheckDelay: time.Second, AmbiguityWindow: time.Second, SendDeadline: time.Hour}}}
 		stopped <- w.Run(ctx, listener)
 	}()
