@@ -54,6 +54,7 @@ type Next struct {
 type Ref struct {
 	WorkflowID string
 	ID         *uuid.UUID `json:",omitempty"` // the one notification; nil for a shard
+	Adopt      int64      `json:",omitempty"` // of a shard: the sender whose waiting singles it takes
 }
 
 func (r Ref) owner() store.Owner { return store.Owner{WorkflowID: r.WorkflowID, Single: r.ID} }
@@ -85,6 +86,9 @@ type Terms struct {
 	StatusCheckDelay time.Duration // between sending and the first status check
 	AmbiguityWindow  time.Duration // how long an ambiguous send is looked for before it may be repeated
 	SendDeadline     time.Duration // since a row's first claim
+
+	// ShardSize is how many waiting singles one workflow adopts at most.
+	ShardSize int
 
 	// Lease is how long after a claim its request may still be written to the wire: it outlasts the
 	// wait for a slot. 0 means 15 s.

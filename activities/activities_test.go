@@ -72,7 +72,7 @@ func newBench(t *testing.T) *bench {
 	t.Cleanup(c.Close)
 	b.simulator, b.Activities = server, &activities.Activities{
 		Store: s, Carrier: c, Log: slog.New(slog.DiscardHandler),
-		Terms: activities.Terms{StatusCheckDelay: 5 * time.Minute, AmbiguityWindow: 200 * time.Millisecond, SendDeadline: time.Hour,
+		Terms: activities.Terms{ShardSize: 5000, StatusCheckDelay: 5 * time.Minute, AmbiguityWindow: 200 * time.Millisecond, SendDeadline: time.Hour,
 			Lease: 5 * time.Second, AnswerLimit: 50 * time.Millisecond},
 	}
 	for _, channel := range []notify.Channel{notify.SMS, notify.Call} {

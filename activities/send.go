@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -51,16 +52,23 @@ func (a *Activities) Send(ctx context.Context, ref Ref) (Next, error) {
 	return next, nil
 }
 
+// sendShard sends what the shard owns and what it adopts, by several lanes.
 func (a *Activities) sendShard(ctx context.Context, ref Ref) error {
+	room := &room{}
+	room.left.Store(int64(a.Terms.ShardSize))
+	room.since.Store(time.Now().UnixNano())
 	var g errgroup.Group
 	for range lanes {
 		g.Go(func() error {
 			for !stopping(ctx) {
 				n, err := a.sendGroup(ctx, ref, groupSize)
+				if n == 0 && err == nil && ref.Adopt != 0 {
+					n, err = a.adoptGroup(ctx, ref, room)
+				}
 				if err != nil {
 					return err
 				}
-				if n == 0 && !a.awaitSlot(ctx, ref) {
+				if n == 0 && !a.awaitMore(ctx, ref, room) {
 					return nil
 				}
 			}
@@ -70,25 +78,60 @@ func (a *Activities) sendShard(ctx context.Context, ref Ref) error {
 	return g.Wait()
 }
 
-// awaitSlot waits until the shard's sender has a slot again, and reports whether it will: not when
-// nothing is due before the rows' own pauses end.
-func (a *Activities) awaitSlot(ctx context.Context, ref Ref) bool {
-	left, err := a.Store.Outstanding(ctx, ref.owner(), a.Terms.StatusCheckDelay, slotAhead)
-	if err != nil || left.Accepted == 0 || left.Held || left.SendIn > slotAhead {
-		return false // an error is met again, and returned, by whoever reads what comes next
+// room is how many singles a shard may still adopt, and since when none has come.
+type room struct{ left, since atomic.Int64 }
+
+// adoptGroup claims singles of the sender that wait, as far as there is room, and sends them.
+func (a *Activities) adoptGroup(ctx context.Context, ref Ref, room *room) (int, error) {
+	limit := min(groupSize, int(room.left.Load()))
+	if limit <= 0 {
+		return 0, nil
 	}
-	return sleep(ctx, max(left.SendIn, 5*time.Millisecond)) == nil
+	room.left.Add(int64(-limit))
+	n, err := a.claimAndSend(ctx, ref, limit, ref.Adopt)
+	room.left.Add(int64(limit - n))
+	if n > 0 {
+		room.since.Store(time.Now().UnixNano())
+	}
+	return n, err
 }
 
-// sendGroup claims up to limit notifications, posts them at the same time, each in its slot, and
-// writes down the answers. It returns how many it claimed.
+// How long a shard waits for more to adopt, and how often it looks.
+const (
+	linger     = 500 * time.Millisecond
+	lingerLook = 20 * time.Millisecond
+)
+
+// awaitMore waits until the shard may have something to claim again, and reports whether it may: its
+// sender gets a slot before long, or it has room and something came lately.
+func (a *Activities) awaitMore(ctx context.Context, ref Ref, room *room) bool {
+	left, err := a.Store.Outstanding(ctx, ref.owner(), a.Terms.StatusCheckDelay, slotAhead)
+	switch {
+	case err != nil || left.Held:
+		return false // an error is met again, and returned, by whoever reads what comes next
+	case left.Accepted > 0 && left.SendIn <= slotAhead:
+		return sleep(ctx, max(left.SendIn, 5*time.Millisecond)) == nil
+	case ref.Adopt == 0 || room.left.Load() <= 0:
+		return false
+	}
+	patience := max(linger, 2*a.Terms.SMSSendInterval, 2*a.Terms.CallSendInterval)
+	return time.Since(time.Unix(0, room.since.Load())) < patience && sleep(ctx, lingerLook) == nil
+}
+
+// sendGroup claims up to limit of the owner's notifications, posts them at the same time, each in its
+// slot, and writes down the answers. It returns how many it claimed.
 func (a *Activities) sendGroup(ctx context.Context, ref Ref, limit int) (int, error) {
+	return a.claimAndSend(ctx, ref, limit, 0)
+}
+
+// claimAndSend is sendGroup and, where adopt is not 0, its like for waiting singles of that sender.
+func (a *Activities) claimAndSend(ctx context.Context, ref Ref, limit int, adopt int64) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
 	claimedAt := time.Now() // before the database's clock starts the lease, so we never believe it longer than it is
 	claims, err := a.Store.Claim(ctx, store.ClaimTerms{
-		Owner: ref.owner(), Limit: limit, Lease: a.Terms.lease(), Ahead: slotAhead,
+		Owner: ref.owner(), Adopt: adopt, Limit: limit, Lease: a.Terms.lease(), Ahead: slotAhead,
 		SMSInterval: a.Terms.SMSSendInterval, CallInterval: a.Terms.CallSendInterval,
 	})
 	if err != nil {

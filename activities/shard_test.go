@@ -11,7 +11,6 @@ import (
 
 	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/notify"
-	"github.com/todoku/todoku/store"
 )
 
 // acceptShard accepts n notifications to different numbers and assigns them to one workflow.
@@ -21,14 +20,11 @@ func (b *bench) acceptShard(channel notify.Channel, n int) (activities.Ref, []ac
 	for i := range rows {
 		rows[i] = b.accept(channel, fmt.Sprintf("+1202555%04d", i), "hello")
 	}
-	if assigned, err := b.Store.AssignShard(b.t.Context(), 0, n); err != nil || assigned != n {
-		b.t.Fatalf("%d rows were assigned, error %v", assigned, err)
+	id, err := b.Store.NewShardID(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
 	}
-	waiting, err := b.Store.Unstarted(b.t.Context(), 0, 1)
-	if err != nil || len(waiting) != 1 {
-		b.t.Fatalf("unstarted are %+v, error %v", waiting, err)
-	}
-	return activities.Ref{WorkflowID: *waiting[0].WorkflowID}, rows
+	return activities.Ref{WorkflowID: id, Adopt: b.sender[channel]}, rows
 }
 
 func TestAShardIsSentWholeAndOnce(t *testing.T) {
@@ -56,10 +52,10 @@ func TestOneBadNumberFailsOneRowOfAShard(t *testing.T) {
 	if err != nil || next.Action == activities.Done {
 		t.Fatalf("the activity answers %+v, error %v", next, err)
 	}
-	if row := b.row(bad); row.Status != notify.Failed && row.Status != notify.Accepted {
+	if row := b.row(bad); row.Status != notify.Failed {
 		t.Errorf("the bad row is %s", row.Status)
 	}
-	for _, ref := range rows[:9] { // the oldest ten were assigned: the bad one and these
+	for _, ref := range rows {
 		if row := b.row(ref); row.Status != notify.Pending {
 			t.Errorf("a good row is %s", row.Status)
 		}
@@ -113,9 +109,6 @@ func TestThePaceHoldsOverAllWorkers(t *testing.T) {
 	}
 	for range 2 {
 		shard, _ := b.acceptShard(notify.SMS, 20)
-		if err := b.Store.MarkStarted(t.Context(), store.Owner{WorkflowID: shard.WorkflowID}); err != nil {
-			t.Fatal(err)
-		}
 		send(shard)
 	}
 	for i := range 5 {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -50,6 +51,12 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		{"POST", "/api/v1/notifications", `{"channel": "CALL", "to": "110", "body": ""}`, 422},
 		{"GET", "/api/v1/notifications/" + id, "", 200},
 		{"GET", "/api/v1/notifications/" + id + "/events", "", 200},
+		{"GET", "/api/v1/notifications?limit=1&status=ACCEPTED,HELD&channel=SMS", "", 200},
+		{"GET", "/api/v1/notifications?status=LOST", "", 422},
+		{"POST", "/api/v1/notifications", `{"channel": "SMS", "to": "090-1234-5678", "body": "x", "send_at": "2000-01-01T00:00:00Z"}`, 422},
+		{"PATCH", "/api/v1/notifications/" + id, `{"send_at": "` + time.Now().Add(time.Hour).Format(time.RFC3339) + `"}`, 200},
+		{"POST", "/api/v1/notifications/" + id + "/cancel", "", 200},
+		{"PATCH", "/api/v1/notifications/" + id, `{"send_at": "` + time.Now().Add(time.Hour).Format(time.RFC3339) + `"}`, 409},
 		{"GET", "/api/v1/notifications/0190b0a0-0000-7000-8000-000000000000", "", 404},
 		{"GET", "/api/v1/senders", "", 200},
 		{"POST", "/api/v1/senders/1/resume", "", 200},

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/todoku/todoku/api/background"
+	"github.com/todoku/todoku/api/owners"
 	"github.com/todoku/todoku/api/problem"
 	v1 "github.com/todoku/todoku/api/v1"
 	"github.com/todoku/todoku/api/webhook"
@@ -30,7 +31,7 @@ import (
 // Starter is what the API needs of the door to Temporal.
 type Starter interface {
 	v1.Starter
-	webhook.Signaler
+	owners.Signaler
 	// Ping reports whether Temporal answers.
 	Ping(ctx context.Context) error
 }
@@ -42,7 +43,7 @@ type Deps struct {
 	Settings *settings.Settings
 	Logger   *slog.Logger
 	// DrainDelay is how long a server that was told to stop still takes requests while /readyz says
-	// 503, for load balancers that need time to notice. Default: 0.
+	// 503, for load balancers and for clients whose connections it asks to end. Default: 0.
 	DrainDelay time.Duration
 }
 
@@ -66,7 +67,9 @@ type Server struct {
 	starts   *background.Tasks
 	signals  *background.Tasks
 	health   *health
-	draining atomic.Bool
+	draining atomic.Bool // connections end with their next answer
+	refusing atomic.Bool // and that answer is a refusal
+	inFlight atomic.Int64
 }
 
 // New puts the API together. It touches neither the network nor the database.
@@ -81,7 +84,7 @@ func New(deps Deps) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.engine = newEngine(deps.Logger)
+	s.engine = s.newEngine()
 
 	description := describe()
 	resources := humagin.New(s.engine, huma.Config{
@@ -89,8 +92,9 @@ func New(deps Deps) (*Server, error) {
 		Formats:       map[string]huma.Format{"application/json": v1.Format, "json": v1.Format},
 		DefaultFormat: "application/json",
 	})
-	(&v1.API{Store: deps.Store, Starter: deps.Starter, Settings: deps.Settings, Logger: deps.Logger, Starts: s.starts}).Register(resources)
-	(&webhook.Handler{Store: deps.Store, Workflows: deps.Starter, Validator: validator, Logger: deps.Logger, Signals: s.signals}).Register(s.engine)
+	teller := &owners.Teller{Store: deps.Store, Workflows: deps.Starter, Tasks: s.signals, Logger: deps.Logger}
+	(&v1.API{Store: deps.Store, Starter: deps.Starter, Settings: deps.Settings, Logger: deps.Logger, Starts: s.starts, Owners: teller}).Register(resources)
+	(&webhook.Handler{Store: deps.Store, Owners: teller, Validator: validator, Logger: deps.Logger}).Register(s.engine)
 
 	s.health.register(s.engine)
 	s.engine.GET("/metrics", gin.WrapH(promhttp.Handler()))
@@ -112,13 +116,13 @@ func newValidator(s *settings.Settings) (*carrier.SignatureValidator, error) {
 	return validator, nil
 }
 
-func newEngine(logger *slog.Logger) *gin.Engine {
+func (s *Server) newEngine() *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false
 	_ = engine.SetTrustedProxies(nil) // fails only on a malformed list; with none, no header says who the client is
-	engine.Use(identify, observe(logger), limit, recoverPanics(logger))
+	engine.Use(identify, observe(s.deps.Logger), s.leave, limit, recoverPanics(s.deps.Logger))
 	engine.NoRoute(func(c *gin.Context) {
 		problem.Write(c.Writer, problem.New(problem.RouteNotFound, "there is nothing at this address: see /docs"))
 	})
@@ -128,12 +132,29 @@ func newEngine(logger *slog.Logger) *gin.Engine {
 	return engine
 }
 
+// leave ends the connections of a server that stops, each after an answer, so that no client loses a
+// request on a connection that closes under it.
+func (s *Server) leave(c *gin.Context) {
+	if s.draining.Load() {
+		c.Header("Connection", "close")
+	}
+	if s.refusing.Load() {
+		problem.Write(c.Writer, problem.Leaving())
+		c.Abort()
+		return
+	}
+	s.inFlight.Add(1)
+	defer s.inFlight.Add(-1)
+	c.Next()
+}
+
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.engine.ServeHTTP(w, r) }
 
-// Run serves on the listener until ctx ends, and then stops without losing anything: /readyz says
-// 503, no new connections are taken, requests are finished, and so are the starts and signals that
-// they set off; all that within 20 s. It returns nil after a clean stop.
+// Run serves on the listener until ctx ends, and then stops without losing anything. At first /readyz
+// says 503, and each connection is closed after its next answer. After DrainDelay no new connections
+// are taken and new requests are answered with 503 and Retry-After; those in flight are finished, and
+// so are the starts and signals that they set off, all within 20 s. It returns nil after a clean stop.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           s,
@@ -144,10 +165,10 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.deps.Logger.Handler(), slog.LevelDebug), // what clients do to connections
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
 	select {
-	case err := <-failed:
+	case err := <-ended:
 		return errors.Join(fmt.Errorf("serve HTTP: %w", err), s.finish(context.WithoutCancel(ctx)))
 	case <-ctx.Done():
 	}
@@ -156,11 +177,27 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	time.Sleep(s.deps.DrainDelay)
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
-	var err error
-	if err = server.Shutdown(stop); err != nil {
-		err = errors.Join(fmt.Errorf("finish requests: %w", err), server.Close())
+	s.refusing.Store(true)
+	err := listener.Close()
+	<-ended // with the error of a listener that was closed
+	err = errors.Join(err, s.finishRequests(stop))
+	// From here on http.Server drops what it reads without an answer, so everything has its own by now.
+	if late := server.Shutdown(stop); late != nil {
+		err = errors.Join(err, fmt.Errorf("close connections: %w", late), server.Close())
 	}
 	return errors.Join(err, s.finish(stop))
+}
+
+// finishRequests waits for the requests that are not refused.
+func (s *Server) finishRequests(ctx context.Context) error {
+	for s.inFlight.Load() > 0 {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("finish requests: %w", ctx.Err())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return nil
 }
 
 // finish waits for what the requests set off.

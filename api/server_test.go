@@ -29,7 +29,7 @@ func TestAddressesAndMethodsThatDoNotExist(t *testing.T) {
 		{"GET", "/api/v1/nothing", 404, "route_not_found", ""},
 		{"GET", "/api/v1/templates/", 404, "route_not_found", ""},
 		{"PUT", "/api/v1/templates", 405, "method_not_allowed", "GET, POST"},
-		{"DELETE", "/api/v1/notifications", 405, "method_not_allowed", "POST"},
+		{"DELETE", "/api/v1/notifications", 405, "method_not_allowed", "GET, POST"},
 		{"GET", "/api/twilio/webhook/sms-status", 405, "method_not_allowed", "POST"},
 	} {
 		answer := a.Do(test.method, test.path, "")

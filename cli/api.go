@@ -1,11 +1,17 @@
 package cli
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/todoku/todoku/api"
 	"github.com/todoku/todoku/settings"
 )
+
+// drainDelay is how long a stopping API still answers: long enough for clients that ask all the time
+// to leave their connections, each after an answer.
+const drainDelay = 500 * time.Millisecond
 
 func newAPICommand() *cobra.Command {
 	return &cobra.Command{
@@ -16,7 +22,7 @@ func newAPICommand() *cobra.Command {
 
 It listens on TODOKU_ADDR: the REST API under /api/v1, its description at /docs, /healthz, /readyz and
 /metrics. What it accepted is in the database before it answers, also while Temporal is away. When it
-is stopped it finishes the requests in flight.
+is stopped it finishes the requests in flight and answers late ones with 503 and Retry-After.
 
 It needs DATABASE_URL (migrated), TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN, a sender and PHONE_HASH_KEY.
 Callers need a key: that of TODOKU_API_KEY, or one made with 'todoku key add'. Twilio calls back at
@@ -30,7 +36,7 @@ TODOKU_PUBLIC_URL; without it, the workers ask Twilio instead.`,
 				return err
 			}
 			defer s.close()
-			server, err := api.New(api.Deps{Store: s.store, Starter: s.starter, Settings: s.settings, Logger: s.log})
+			server, err := api.New(api.Deps{Store: s.store, Starter: s.starter, Settings: s.settings, Logger: s.log, DrainDelay: drainDelay})
 			if err != nil {
 				return err
 			}

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -45,6 +47,38 @@ func parseParams(pairs []string) (map[string]string, error) {
 		params[name] = value
 	}
 	return params, nil
+}
+
+const sendAtUsage = "not before this `time`: '2026-04-01 09:00' in DEFAULT_TIMEZONE, 2026-04-01T09:00:00+09:00, or 90m from now"
+
+// parseMoment reads a moment as people write it: a time in DEFAULT_TIMEZONE, RFC 3339, or a duration
+// from now.
+func parseMoment(text string, now time.Time) (*time.Time, error) {
+	if in, err := time.ParseDuration(text); err == nil {
+		return new(now.Add(in)), nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return &at, nil
+	}
+	zone, err := timezone()
+	if err != nil {
+		return nil, err
+	}
+	for _, layout := range []string{"2006-01-02 15:04", time.DateTime, time.DateOnly} {
+		if at, err := time.ParseInLocation(layout, text, zone); err == nil {
+			return &at, nil
+		}
+	}
+	return nil, usageErrorf("%q is no time: write '2026-04-01 09:00', 2026-04-01T09:00:00+09:00, or 90m", text)
+}
+
+// parseNotificationID reads the id of a notification.
+func parseNotificationID(text string) (uuid.UUID, error) {
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return id, usageErrorf("%q is not the id of a notification: it is the UUID that `todoku send` printed", text)
+	}
+	return id, nil
 }
 
 // noArguments is for commands that are told everything by flags.

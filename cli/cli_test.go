@@ -30,6 +30,13 @@ func TestBadUsageEndsWithTwoAndSaysWhy(t *testing.T) {
 		{"send sms --to", "flag needs an argument: --to"},
 		{"send sms 090-1234-5678 --to 1 --body x", "it takes no arguments, only flags"},
 		{"send sms --to 1 --body x --api-url ftp://host", "--api-url is no base URL"},
+		{"send sms --to 1 --body x --send-at tomorrow", "is no time: write"},
+		{"send sms --to 1 --body x --idempotency-key=", "--idempotency-key is empty"},
+		{"notification list --limit 0", "--limit must be from 1 to 200"},
+		{"notification list --from yesterday", "is no time: write"},
+		{"notification cancel", "an argument is missing: the id"},
+		{"notification reschedule 0190b0a0-0000-7000-8000-000000000000", "missing: --send-at"},
+		{"template update 1", "what to change is missing"},
 		{"notification show", "an argument is missing: the id"},
 		{"notification show 5", "is not the id of a notification"},
 		{"notification show 1 2", "2 arguments are too many"},
@@ -82,7 +89,8 @@ func TestHelpIsNoFailureAndEachCommandHasExamples(t *testing.T) {
 		t.Errorf("todoku alone prints\n%s", out)
 	}
 	for _, command := range []string{
-		"send", "send sms", "send call", "notification", "notification show", "template", "template create", "template list",
+		"send", "send sms", "send call", "notification", "notification show", "notification list", "notification cancel",
+		"notification reschedule", "template", "template create", "template update", "template list",
 		"template show", "template render", "sender", "sender list", "sender resume", "dev", "api", "worker", "simulator", "ready",
 		"migrate", "migrate up", "migrate down", "migrate status", "key", "key add", "key list", "key revoke", "version",
 	} {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,11 +24,21 @@ const (
 	maxAnswerSize = 16 << 20
 )
 
+// What was not answered, or was answered "later", is asked again a few times: after what the answer
+// tells, or after growing pauses.
+const (
+	tries         = 4
+	firstPause    = 200 * time.Millisecond
+	longestPause  = 10 * time.Second
+	noticeablyFar = time.Second // a pause that people are told of
+)
+
 // client speaks to the API as any other program does.
 type client struct {
 	connection
 	language string
 	http     *http.Client
+	tell     io.Writer // of pauses; nil: nobody
 }
 
 func newClient(cmd *cobra.Command) (*client, error) {
@@ -35,11 +46,23 @@ func newClient(cmd *cobra.Command) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{connection: found, language: messageLanguage(), http: &http.Client{
+	c := &client{connection: found, language: messageLanguage(), http: &http.Client{
 		Timeout: answerLimit,
 		// The key is for this address and not for another that it points to.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	}}
+	if !wantsJSON(cmd) {
+		c.tell = cmd.ErrOrStderr()
+	}
+	return c, nil
+}
+
+// asking is one thing that the API is asked for.
+type asking struct {
+	method, path string
+	body         any    // sent as JSON unless it is nil
+	key          string // the Idempotency-Key, where there is one
+	repeatable   bool   // asking twice does what asking once does
 }
 
 // reply is an answer of the API: Value is what a command reads of it, and raw all of it.
@@ -62,64 +85,104 @@ func (r reply[T]) print(cmd *cobra.Command, forPeople func(io.Writer, T) error) 
 	return err
 }
 
-// call asks the API for one thing. body is sent as JSON unless it is nil. The error is a
-// *problem.Problem where the API says no, and an *unreachableError where nothing answers.
+// call asks the API for one thing, which is done once whatever happens to the answer: what changes
+// something is not asked again when it may have been done. The error is a *problem.Problem where the
+// API says no, and an *unreachableError where nothing answers.
 func call[T any](ctx context.Context, c *client, method, path string, body any) (reply[T], error) {
-	var answer reply[T]
-	response, raw, err := c.exchange(ctx, method, path, body)
+	return ask[T](ctx, c, asking{method: method, path: path, body: body, repeatable: method == http.MethodGet || method == http.MethodPatch})
+}
+
+// ask asks until there is an answer that is not "later".
+func ask[T any](ctx context.Context, c *client, q asking) (reply[T], error) {
+	for try, pause := 1, firstPause; ; try, pause = try+1, pause*2 {
+		answer, later, err := askOnce[T](ctx, c, q)
+		if err == nil || try == tries || ctx.Err() != nil || !q.mayAskAgain(err) {
+			return answer, err
+		}
+		if later = min(max(later, pause), longestPause); later >= noticeablyFar && c.tell != nil {
+			fmt.Fprintf(c.tell, "%s: asking again in %v\n", clean(err.Error()), later)
+		}
+		select {
+		case <-ctx.Done():
+			return answer, err
+		case <-time.After(later):
+		}
+	}
+}
+
+// mayAskAgain reports whether the same question may be answered a little later, and does no harm.
+func (q asking) mayAskAgain(err error) bool {
+	var p *problem.Problem
+	if errors.As(err, &p) {
+		return q.repeatable && (p.Status == http.StatusServiceUnavailable || p.Code == problem.IdempotencyKeyInUse)
+	}
+	var away *unreachableError
+	return errors.As(err, &away) && (q.repeatable || away.unsent)
+}
+
+// askOnce returns, with a problem, what its Retry-After says.
+func askOnce[T any](ctx context.Context, c *client, q asking) (answer reply[T], later time.Duration, err error) {
+	response, raw, err := c.exchange(ctx, q)
 	if err != nil {
-		return answer, err
+		return answer, 0, err
 	}
 	media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	switch {
 	case response.StatusCode < 300 && media == "application/json":
 		answer.raw = raw
 		if err := json.Unmarshal(raw, &answer.Value); err != nil {
-			return answer, c.strange(response)
+			return answer, 0, c.strange(response)
 		}
-		return answer, nil
+		return answer, 0, nil
 	case response.StatusCode >= 400 && media == problem.ContentType:
 		var p problem.Problem
 		if json.Unmarshal(raw, &p) == nil {
-			return answer, &p
+			seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // absent: 0
+			return answer, time.Duration(seconds) * time.Second, &p
 		}
 	}
-	return answer, c.strange(response)
+	return answer, 0, c.strange(response)
 }
 
-func (c *client) exchange(ctx context.Context, method, path string, body any) (*http.Response, []byte, error) {
+func (c *client) exchange(ctx context.Context, q asking) (*http.Response, []byte, error) {
 	var content io.Reader
-	if body != nil {
-		text, err := json.Marshal(body)
+	if q.body != nil {
+		text, err := json.Marshal(q.body)
 		if err != nil {
 			return nil, nil, fmt.Errorf("write the request: %w", err)
 		}
 		content = bytes.NewReader(text)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, c.url+"/api/v1"+path, content)
+	request, err := http.NewRequestWithContext(ctx, q.method, c.url+"/api/v1"+q.path, content)
 	if err != nil {
 		return nil, nil, fmt.Errorf("prepare the request: %w", err)
 	}
 	request.Header.Set("Authorization", "Bearer "+c.key)
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("Accept-Language", c.language)
-	if body != nil {
+	if q.body != nil {
 		request.Header.Set("Content-Type", "application/json")
+	}
+	if q.key != "" {
+		request.Header.Set("Idempotency-Key", q.key)
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, nil, c.unreachable(ctx, method, err)
+		return nil, nil, c.unreachable(ctx, q.method, err)
 	}
 	defer response.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerSize))
 	if err != nil {
-		return nil, nil, c.unreachable(ctx, method, err)
+		return nil, nil, c.unreachable(ctx, q.method, err)
 	}
 	return response, raw, nil
 }
 
 // unreachableError says that no answer came.
-type unreachableError struct{ text string }
+type unreachableError struct {
+	text   string
+	unsent bool // nothing was asked
+}
 
 func (e *unreachableError) Error() string { return e.text }
 
@@ -133,13 +196,13 @@ func (c *client) unreachable(ctx context.Context, method string, err error) erro
 	}
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
-		return &unreachableError{fmt.Sprintf("the API at %s (%s) cannot be reached: %v: does it run?", c.url, c.origin, dial.Err)}
+		return &unreachableError{fmt.Sprintf("the API at %s (%s) cannot be reached: %v: does it run?", c.url, c.origin, dial.Err), true}
 	}
 	text := fmt.Sprintf("the answer of the API at %s (%s) was lost: %v", c.url, c.origin, err)
 	if method != http.MethodGet {
 		text += ": it may or may not have done what you asked"
 	}
-	return &unreachableError{text}
+	return &unreachableError{text, false}
 }
 
 // strange is the error for an answer that Todoku does not give.

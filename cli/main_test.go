@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/todoku/todoku/devstack"
@@ -89,26 +90,35 @@ func (term *terminal) writeFile(name, content string) {
 type asked struct {
 	Method, Path, Authorization, Language string
 	Body                                  map[string]any
+
+	key string // its Idempotency-Key
 }
 
 // standInAPI answers each request with the next answer and then with the last one again, and points
 // TODOKU_URL at itself.
 func standInAPI(t *testing.T, answers ...answer) *[]asked {
 	t.Helper()
+	var mu sync.Mutex // a request that was hung up on may still be served while the next one is
 	var requests []asked
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		request := asked{Method: r.Method, Path: r.URL.RequestURI(), Authorization: r.Header.Get("Authorization"), Language: r.Header.Get("Accept-Language")}
+		request := asked{Method: r.Method, Path: r.URL.RequestURI(), Authorization: r.Header.Get("Authorization"), Language: r.Header.Get("Accept-Language"),
+			key: r.Header.Get("Idempotency-Key")}
 		if text, _ := io.ReadAll(r.Body); len(text) > 0 {
 			if err := json.Unmarshal(text, &request.Body); err != nil {
 				t.Errorf("%s %s has a body that is not JSON: %v", r.Method, r.URL.Path, err)
 			}
 		}
+		mu.Lock()
 		a := answers[min(len(requests), len(answers)-1)]
 		requests = append(requests, request)
+		mu.Unlock()
 		if a.hangUp {
 			panic(http.ErrAbortHandler)
 		}
 		w.Header().Set("Content-Type", a.contentType)
+		if a.retryAfter != "" {
+			w.Header().Set("Retry-After", a.retryAfter)
+		}
 		w.WriteHeader(a.status)
 		_, _ = io.WriteString(w, a.body)
 	}))
@@ -123,6 +133,7 @@ type answer struct {
 	contentType string
 	body        string
 	hangUp      bool // answer nothing
+	retryAfter  string
 }
 
 func says(status int, body string) answer {

@@ -17,9 +17,12 @@ import (
 )
 
 func newNotificationCommand() *cobra.Command {
-	group := newGroup("notification", "See what became of an SMS or a call", newNotificationShow())
+	group := newGroup("notification", "See what became of an SMS or a call, and cancel what was not sent",
+		newNotificationShow(), newNotificationList(), newNotificationCancel(), newNotificationReschedule())
 	group.GroupID = groupUse
-	group.Example = "  todoku notification show 0190b0a0-0000-7000-8000-000000000000 --events"
+	group.Example = `  todoku notification show 0190b0a0-0000-7000-8000-000000000000 --events
+  todoku notification list --status FAILED,UNKNOWN --from 24h
+  todoku notification cancel 0190b0a0-0000-7000-8000-000000000000`
 	addConnectionFlags(group)
 	return group
 }
@@ -38,9 +41,9 @@ pii. With --json the answer of the API is printed; with --events too, that of th
   todoku notification show 0190b0a0-0000-7000-8000-000000000000 --json`,
 		Args: oneArgument("the id that `todoku send` printed"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := uuid.Parse(args[0])
+			id, err := parseNotificationID(args[0])
 			if err != nil {
-				return usageErrorf("%q is not the id of a notification: it is the UUID that `todoku send` printed", args[0])
+				return err
 			}
 			return showNotification(cmd, id, withEvents)
 		},
@@ -107,6 +110,9 @@ func printNotification(out io.Writer, n v1.Notification, zone *time.Location) er
 	add("attempts", strconv.Itoa(int(n.Attempts)))
 	add("Twilio's SID", valueOf(n.TwilioSID))
 	add("accepted", n.CreatedAt.In(zone).Format(timeLayout))
+	if n.SendAt.After(n.CreatedAt) {
+		add("not before", n.SendAt.In(zone).Format(timeLayout))
+	}
 	add("sent", timeOr(n.SentAt, zone, ""))
 	add("updated", n.UpdatedAt.In(zone).Format(timeLayout))
 	add("workflow", n.WorkflowID)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/todoku/todoku/api/problem"
@@ -34,15 +35,22 @@ type message struct {
 	TemplateID *int64            `json:"template_id,omitempty"`
 	Params     map[string]string `json:"params,omitempty"`
 	Reference  *string           `json:"reference,omitempty"`
+	SendAt     *time.Time        `json:"send_at,omitempty"`
+}
+
+// sending is how a message is sent and waited for.
+type sending struct {
+	key     string
+	wait    bool
+	timeout time.Duration
 }
 
 func newSend(channel notify.Channel) *cobra.Command {
 	var (
-		to, body, reference string
-		template            int64
-		params              []string
-		wait                bool
-		timeout             time.Duration
+		to, body, reference, sendAt string
+		template                    int64
+		params                      []string
+		how                         sending
 	)
 	cmd := &cobra.Command{
 		Use:   "sms --to NUMBER (--body TEXT | --template ID [--param NAME=VALUE]…)",
@@ -52,10 +60,15 @@ func newSend(channel notify.Channel) *cobra.Command {
 The command ends as soon as the SMS is in the database; from then on it is sent, whatever dies. With
 --wait it ends when it is known what became of the SMS: with exit code 0 only if it was delivered.
 
-The number may be written as people write it in Japan, or with + and the country code.`,
+The number may be written as people write it in Japan, or with + and the country code.
+
+When the API cannot be reached or says "later", the command asks again a few times, under one
+Idempotency-Key, so nothing is sent twice. With --idempotency-key of your own that also holds for
+running the command again.`,
 		Example: `  todoku send sms --to 090-1234-5678 --body 'Hello from Todoku'
   todoku send sms --to '+81 90 1234 5678' --template 3 --param name=佐藤 --param time=10:00
-  todoku send sms --to 090-1234-5678 --body - --reference order-1234 --wait < text.txt`,
+  todoku send sms --to 090-1234-5678 --body 'See you at ten' --send-at '2026-04-01 09:00'
+  todoku send sms --to 090-1234-5678 --body - --reference order-1234 --idempotency-key order-1234 --wait < text.txt`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m := message{Channel: channel, To: to}
@@ -84,7 +97,15 @@ The number may be written as people write it in Japan, or with + and the country
 			if m.Params, err = parseParams(params); err != nil {
 				return err
 			}
-			return send(cmd, m, wait, timeout)
+			if cmd.Flags().Changed("send-at") {
+				if m.SendAt, err = parseMoment(sendAt, time.Now()); err != nil {
+					return err
+				}
+			}
+			if cmd.Flags().Changed("idempotency-key") && how.key == "" {
+				return usageErrorf("--idempotency-key is empty: give a name for this send, or leave it out")
+			}
+			return send(cmd, m, how)
 		},
 	}
 	if channel == notify.Call {
@@ -104,8 +125,10 @@ The number may be written as people write it in Japan, or with + and the country
 	cmd.Flags().Int64Var(&template, "template", 0, "the `id` of a template, see 'todoku template list'")
 	cmd.Flags().StringArrayVar(&params, "param", nil, "a value for a placeholder of the template, as `NAME=VALUE`; may be repeated")
 	cmd.Flags().StringVar(&reference, "reference", "", "your own `name` for it, such as an order's number")
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it is known what became of it")
-	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long to --wait")
+	cmd.Flags().StringVar(&sendAt, "send-at", "", sendAtUsage)
+	cmd.Flags().StringVar(&how.key, "idempotency-key", "", "a `name` for this send: the same one again, within a day, sends nothing more (default a random one)")
+	cmd.Flags().BoolVar(&how.wait, "wait", false, "wait until it is known what became of it")
+	cmd.Flags().DurationVar(&how.timeout, "timeout", 2*time.Minute, "how long to --wait")
 	requireFlags(cmd, "to")
 	return cmd
 }
@@ -124,16 +147,18 @@ func textOf(cmd *cobra.Command, value string) (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
 }
 
-func send(cmd *cobra.Command, m message, wait bool, timeout time.Duration) error {
+func send(cmd *cobra.Command, m message, how sending) error {
 	c, err := newClient(cmd)
 	if err != nil {
 		return err
 	}
-	accepted, err := call[v1.Notification](cmd.Context(), c, http.MethodPost, "/notifications", m)
+	accepted, err := ask[v1.Notification](cmd.Context(), c, asking{
+		method: http.MethodPost, path: "/notifications", body: m, key: cmp.Or(how.key, uuid.NewString()), repeatable: true,
+	})
 	if err != nil {
 		return err
 	}
-	if !wait {
+	if !how.wait {
 		return accepted.print(cmd, func(out io.Writer, n v1.Notification) error {
 			_, err := fmt.Fprintf(out, "%s to %s is accepted: %s\nSee what becomes of it: todoku notification show %s --events\n", n.Channel, clean(n.To), n.ID, n.ID)
 			return err
@@ -151,7 +176,7 @@ func send(cmd *cobra.Command, m message, wait bool, timeout time.Duration) error
 	if !wantsJSON(cmd) {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s to %s is accepted: %s\n", accepted.Value.Channel, clean(accepted.Value.To), accepted.Value.ID)
 	}
-	settled, err := await(cmd.Context(), c, accepted, timeout, tell)
+	settled, err := await(cmd.Context(), c, accepted, how.timeout, tell)
 	if err != nil {
 		return err
 	}

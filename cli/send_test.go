@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 const someID = "0190b0a0-0000-7000-8000-000000000000"
@@ -48,12 +49,80 @@ func TestSendAsksForWhatWasTyped(t *testing.T) {
 		t.Setenv("LANG", "ja_JP.UTF-8")
 		requests := standInAPI(t, says(202, notification(`{}`)))
 		out := term.succeeds(append([]string{"send"}, test.args...)...)
+		if len(*requests) == 1 {
+			if (*requests)[0].key == "" {
+				t.Error("the request has no Idempotency-Key")
+			}
+			(*requests)[0].key = ""
+		}
 		want := asked{Method: "POST", Path: "/api/v1/notifications", Authorization: "Bearer tdk_test", Language: "ja-JP", Body: test.want}
 		if len(*requests) != 1 || !reflect.DeepEqual((*requests)[0], want) {
 			t.Errorf("asked %+v, want %+v", *requests, want)
 		}
 		if !strings.Contains(out, someID) {
 			t.Errorf("the id is not in %q", out)
+		}
+	}
+}
+
+func TestSendAsksAgainUnderOneKey(t *testing.T) {
+	later := refuses(503, `{"title":"This process is being stopped","status":503,"detail":"it is being stopped","code":"stopping"}`)
+	later.retryAfter = "1"
+	inUse := refuses(409, `{"title":"The same request is still being answered","status":409,"detail":"it is being answered","code":"idempotency_key_in_use"}`)
+	for _, key := range []string{"", "order-1"} {
+		term := newTerminal(t)
+		requests := standInAPI(t, answer{hangUp: true}, later, inUse, says(202, notification(`{}`)))
+		args := []string{"send", "sms", "--to", "090-1234-5678", "--body", "x"}
+		if key != "" {
+			args = append(args, "--idempotency-key", key)
+		}
+		code, out, errOut := term.run(args...)
+		if code != exitDone || !strings.Contains(out, someID) {
+			t.Errorf("it ends with %d: %s%s", code, out, errOut)
+		}
+		if want := "it is being stopped: asking again in 1s\n"; errOut != want {
+			t.Errorf("standard error has %q, want %q", errOut, want)
+		}
+		for _, r := range *requests {
+			if r.key == "" || r.key != (*requests)[0].key || key != "" && r.key != key {
+				t.Errorf("asked under the keys %q and %q", (*requests)[0].key, r.key)
+			}
+		}
+		if len(*requests) != 4 {
+			t.Errorf("asked %d times, want 4", len(*requests))
+		}
+	}
+}
+
+func TestWhatMayHaveBeenDoneIsNotAskedForAgain(t *testing.T) {
+	term := newTerminal(t)
+	standInAPI(t, answer{hangUp: true}, says(201, reminder)) // which a second request would get
+	code, _, errOut := term.run("template", "create", "--name", "x", "--channel", "sms", "--body", "x")
+	if code != exitFailed || !strings.Contains(errOut, "may or may not have done") {
+		t.Errorf("it ends with %d: %s", code, errOut)
+	}
+}
+
+func TestSendAtIsReadAsPeopleWriteIt(t *testing.T) {
+	now := time.Date(2026, 4, 1, 1, 0, 0, 0, time.UTC)
+	newTerminal(t) // DEFAULT_TIMEZONE is not set: Asia/Tokyo
+	for text, want := range map[string]string{
+		"2026-04-01 10:30":          "2026-04-01T01:30:00Z",
+		"2026-04-01 10:30:15":       "2026-04-01T01:30:15Z",
+		"2026-04-02":                "2026-04-01T15:00:00Z",
+		"2026-04-01T10:30:00+09:00": "2026-04-01T01:30:00Z",
+		"2026-04-01T10:30:00Z":      "2026-04-01T10:30:00Z",
+		"90m":                       "2026-04-01T02:30:00Z",
+		"0s":                        "2026-04-01T01:00:00Z",
+	} {
+		at, err := parseMoment(text, now)
+		if err != nil || at.UTC().Format(time.RFC3339) != want {
+			t.Errorf("%q is %v, %v, want %s", text, at, err, want)
+		}
+	}
+	for _, text := range []string{"", "tomorrow", "10:30", "2026-04-01T10:30:00", "2026-13-01 10:00"} {
+		if at, err := parseMoment(text, now); err == nil {
+			t.Errorf("%q is %v, want an error", text, at)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 func newTemplateCommand() *cobra.Command {
-	group := newGroup("template", "Create, see and preview templates", newTemplateCreate(), newTemplateList(), newTemplateShow(), newTemplateRender())
+	group := newGroup("template", "Create, change, see and preview templates", newTemplateCreate(), newTemplateUpdate(), newTemplateList(), newTemplateShow(), newTemplateRender())
 	group.GroupID = groupUse
 	group.Example = `  todoku template create --name reminder --channel sms --body '{{name}}様、ご予約は{{time}}です。'
   todoku template render 1 --param name=佐藤 --param time=10:00
@@ -68,6 +68,53 @@ A send gives a value for each placeholder. Nothing but {{…}} is special.`,
 	cmd.Flags().StringVar(&channel, "channel", "", "sms or call")
 	cmd.Flags().StringVar(&body, "body", "", "the `text`, with placeholders such as {{name}}; - reads it from standard input")
 	requireFlags(cmd, "name", "channel", "body")
+	return cmd
+}
+
+func newTemplateUpdate() *cobra.Command {
+	var name, body string
+	cmd := &cobra.Command{
+		Use:   "update ID [--name NAME] [--body TEXT]",
+		Short: "Change a template",
+		Long: `Change a template: its name, or its text, which becomes the next version.
+
+Notifications that were accepted before keep the version that they were accepted with.`,
+		Example: `  todoku template update 1 --body '{{name}}様、ご予約は明日{{time}}です。'
+  todoku template update 1 --name 'evening reminder'`,
+		Args: oneArgument("the id of a template, as `todoku template list` shows it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseID(args[0])
+			if err != nil {
+				return err
+			}
+			change := make(map[string]string)
+			if cmd.Flags().Changed("name") {
+				change["name"] = name
+			}
+			if cmd.Flags().Changed("body") {
+				if change["body"], err = textOf(cmd, body); err != nil {
+					return err
+				}
+			}
+			if len(change) == 0 {
+				return usageErrorf("what to change is missing: give --name NAME, --body TEXT, or both")
+			}
+			c, err := newClient(cmd)
+			if err != nil {
+				return err
+			}
+			changed, err := call[v1.Template](cmd.Context(), c, http.MethodPatch, fmt.Sprintf("/templates/%d", id), change)
+			if err != nil {
+				return err
+			}
+			return changed.print(cmd, func(out io.Writer, t v1.Template) error {
+				_, err := fmt.Fprintf(out, "template %d is changed: version %d\n", t.ID, t.Version)
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "", "what it is called from now on")
+	cmd.Flags().StringVar(&body, "body", "", "the next version's `text`; - reads it from standard input")
 	return cmd
 }
 

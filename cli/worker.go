@@ -47,7 +47,6 @@ PHONE_HASH_KEY; TEMPORAL_ADDRESS says where Temporal is.`,
 				Store:      s.store,
 				Activities: &activities.Activities{Store: s.store, Carrier: twilio, Log: s.log, Terms: terms(s.settings)},
 				Log:        s.log,
-				ShardSize:  s.settings.ShardSize(),
 			}
 			return w.Run(cmd.Context(), s.listener)
 		},
@@ -62,6 +61,7 @@ func terms(s *settings.Settings) activities.Terms {
 		AmbiguityWindow:  s.AmbiguityWindow,
 		SendDeadline:     s.SendDeadline,
 		PhoneHashKey:     []byte(s.PhoneHashKey),
+		ShardSize:        s.ShardSize(),
 	}
 	if s.PublicURL != "" {
 		t.CallbackURL = webhook.CallbackURL(s.PublicURL)

@@ -92,6 +92,7 @@ CREATE TABLE notifications (
 
     created_at        timestamptz         NOT NULL DEFAULT now(),
     send_at           timestamptz         NOT NULL DEFAULT now(),
+    relay_at          timestamptz         NOT NULL DEFAULT now(), -- from when the relay looks after a row without a workflow
     started_at        timestamptz,                  -- when Temporal acknowledged the row's workflow
     sent_at           timestamptz,                  -- when the carrier accepted it
     settled_at        timestamptz,                  -- when the status became final
@@ -109,7 +110,7 @@ CREATE UNIQUE INDEX notifications_twilio_sid ON notifications (twilio_sid) WHERE
 CREATE INDEX notifications_outstanding ON notifications (workflow_id) WHERE status IN ('ACCEPTED', 'SENDING', 'PENDING');
 
 -- The relay starts workflows for unfinished rows that have none.
-CREATE INDEX notifications_unstarted ON notifications (send_at)
+CREATE INDEX notifications_unstarted ON notifications (relay_at)
     WHERE started_at IS NULL AND status IN ('ACCEPTED', 'SENDING', 'PENDING');
 
 -- The relay wakes the owners of rows that could be claimed and were not.

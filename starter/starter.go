@@ -112,14 +112,15 @@ func (s *Starter) StartNotification(ctx context.Context, id uuid.UUID, channel n
 	}, workflows.Notification, workflows.NotificationInput{ID: id, Channel: channel})
 }
 
-// StartShard starts the workflow that carries the notifications that it owns in the ledger. As with
-// StartNotification, one that was started before is success.
-func (s *Starter) StartShard(ctx context.Context, workflowID string, channel notify.Channel) error {
+// StartShard starts the workflow that carries the notifications that it owns in the ledger and, where
+// sender is not 0, adopts singles of that sender that wait. As with StartNotification, one that was
+// started before is success.
+func (s *Starter) StartShard(ctx context.Context, workflowID string, channel notify.Channel, sender int64) error {
 	return s.start(ctx, client.StartWorkflowOptions{
 		ID:                    workflowID,
 		StaticSummary:         "a shard of " + channelNames[channel] + "s",
 		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.ChannelAttribute.ValueSet(string(channel))),
-	}, workflows.Shard, workflows.ShardInput{Channel: channel})
+	}, workflows.Shard, workflows.ShardInput{Channel: channel, Adopt: sender})
 }
 
 var channelNames = map[notify.Channel]string{notify.SMS: "SMS", notify.Call: "call"}

@@ -19,9 +19,24 @@ type Owner struct {
 	Single     *uuid.UUID
 }
 
+// rows is the condition by which statements find the owner's rows, with Single as $1 and WorkflowID
+// as $2. It is one text for singles and one for shards, so that each has a plan that uses its index.
+func (o Owner) rows() string {
+	if o.Single != nil {
+		return `(n.id = $1::uuid AND coalesce(n.workflow_id, $2) = $2)`
+	}
+	return `($1::uuid IS NULL AND n.workflow_id = $2)`
+}
+
+// waiting is the condition by which a shard finds singles to adopt: those of the sender $8 that
+// nobody owns, and that whoever accepted them leaves to the relay.
+const waiting = `($1::uuid IS NULL AND n.workflow_id IS NULL AND n.started_at IS NULL AND n.sender_id = $8
+	AND n.relay_at <= clock_timestamp())`
+
 // ClaimTerms are the conditions under which a worker takes notifications.
 type ClaimTerms struct {
 	Owner        Owner
+	Adopt        int64         // not 0: take singles of this sender that wait for the relay, which the owner then owns
 	Limit        int           // how many at most
 	Lease        time.Duration // nothing is written to the wire later than this after the claim
 	SMSInterval  time.Duration // between two creates of one sender, over all workers; 0: no pacing
@@ -65,6 +80,11 @@ func (c Claim) Body() (string, error) {
 // statement: as many as Limit and the slots of their sender allow, none while it is stopped. All
 // rows of one owner have one sender.
 func (s *Store) Claim(ctx context.Context, terms ClaimTerms) ([]Claim, error) {
+	rows, order := terms.Owner.rows(), "n.id"
+	args := []any{terms.Owner.Single, terms.Owner.WorkflowID, terms.Limit, terms.Lease, terms.SMSInterval, terms.CallInterval, terms.Ahead}
+	if terms.Adopt != 0 {
+		rows, order, args = waiting, "n.relay_at", append(args, terms.Adopt)
+	}
 	claims, err := many(ctx, s, pgx.RowToStructByPos[Claim], `
 		WITH clock AS MATERIALIZED (
 			SELECT clock_timestamp() AS now
@@ -73,9 +93,9 @@ func (s *Store) Claim(ctx context.Context, terms ClaimTerms) ([]Claim, error) {
 			FROM (
 				SELECT n.id, n.sender_id
 				FROM notifications n
-				WHERE (n.id = $1 OR n.workflow_id = $2) AND coalesce(n.workflow_id, $2) = $2
+				WHERE `+rows+`
 					AND n.status = 'ACCEPTED' AND greatest(n.send_at, n.retry_at) <= clock_timestamp()
-				ORDER BY n.id
+				ORDER BY `+order+`
 				LIMIT $3
 				FOR UPDATE SKIP LOCKED
 			) n
@@ -97,7 +117,7 @@ func (s *Store) Claim(ctx context.Context, terms ClaimTerms) ([]Claim, error) {
 			UPDATE notifications n SET
 				status = 'SENDING', workflow_id = $2, claim_token = gen_random_uuid(), attempts = n.attempts + 1,
 				claimed_at = clock.now, claim_deadline = clock.now + $4::interval,
-				first_claimed_at = coalesce(n.first_claimed_at, clock.now),
+				first_claimed_at = coalesce(n.first_claimed_at, clock.now), started_at = coalesce(n.started_at, clock.now),
 				retry_at = NULL, absent_since = NULL, updated_at = clock.now
 			FROM due, slots, clock
 			WHERE n.id = due.id AND n.sender_id = slots.id AND due.place < slots.slots
@@ -111,8 +131,7 @@ func (s *Store) Claim(ctx context.Context, terms ClaimTerms) ([]Claim, error) {
 		CROSS JOIN slots
 		CROSS JOIN clock
 		LEFT JOIN template_versions v ON v.template_id = c.template_id AND v.version = c.template_version
-		ORDER BY c.place`,
-		terms.Owner.Single, terms.Owner.WorkflowID, terms.Limit, terms.Lease, terms.SMSInterval, terms.CallInterval, terms.Ahead)
+		ORDER BY c.place`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("claim notifications: %w", err)
 	}
@@ -146,7 +165,7 @@ func (s *Store) Outstanding(ctx context.Context, owner Owner, delay, ahead time.
 		FROM notifications n
 		JOIN senders s ON s.id = n.sender_id
 		CROSS JOIN LATERAL (SELECT n.status = 'ACCEPTED' AS accepted, n.status = 'SENDING' AS sending, n.status = 'PENDING' AS pending) AS state
-		WHERE (n.id = $1 OR n.workflow_id = $2) AND coalesce(n.workflow_id, $2) = $2
+		WHERE `+owner.rows()+`
 			AND n.status IN ('ACCEPTED', 'SENDING', 'PENDING')`,
 		owner.Single, owner.WorkflowID, delay, ahead)
 	if err != nil {
@@ -165,7 +184,8 @@ type Retry struct {
 }
 
 // GiveBack ends a claim whose create the carrier surely did not accept: the row is ACCEPTED again
-// and may be posted once more. It reports whether the row still held the token.
+// and may be posted once more, or CANCELED where somebody has asked for that meanwhile. It reports
+// whether the row still held the token.
 func (s *Store) GiveBack(ctx context.Context, id, token uuid.UUID, retry Retry) (bool, error) {
 	return s.endClaim(ctx, id, token, notify.GiveBack, retry, Failure{Kind: retry.Kind, ErrorCode: retry.ErrorCode, Detail: retry.Detail})
 }
@@ -191,20 +211,31 @@ func (s *Store) Doubt(ctx context.Context, id, token uuid.UUID, failure Failure)
 
 func (s *Store) endClaim(ctx context.Context, id, token uuid.UUID, move notify.Move, retry Retry, why Failure) (bool, error) {
 	tag, err := s.pool.Exec(ctx, `
-		WITH moved AS (
-			UPDATE notifications SET
-				status = $4, claim_token = NULL, claim_deadline = NULL,
-				retry_at = CASE WHEN $5::interval > '0' THEN clock_timestamp() + $5 END,
-				attempts = attempts - CASE WHEN $6 THEN 1 ELSE 0 END,
-				twilio_error_code = nullif($7, ''), failure_code = nullif($8, ''), error_message = nullif($9, ''),
-				settled_at = CASE WHEN $10 THEN clock_timestamp() END, updated_at = clock_timestamp()
+		WITH held AS (
+			SELECT id, $4 = 'ACCEPTED' AND cancel_requested_at IS NOT NULL AS canceled
+			FROM notifications
 			WHERE id = $1 AND claim_token = $2 AND status = $3
-			RETURNING id, status
+			FOR UPDATE
+		), moved AS (
+			UPDATE notifications n SET
+				status = CASE WHEN canceled THEN 'CANCELED' ELSE $4::notification_status END,
+				claim_token = NULL, claim_deadline = NULL,
+				retry_at = CASE WHEN $5::interval > '0' AND NOT canceled THEN clock_timestamp() + $5 END,
+				attempts = attempts - CASE WHEN $6 THEN 1 ELSE 0 END,
+				twilio_error_code = CASE WHEN NOT canceled THEN nullif($7, '') END,
+				failure_code = nullif($8, ''), error_message = CASE WHEN NOT canceled THEN nullif($9, '') END,
+				settled_at = CASE WHEN $10 OR canceled THEN clock_timestamp() END, updated_at = clock_timestamp()
+			FROM held
+			WHERE n.id = held.id
+			RETURNING n.id, n.status, canceled
+		), canceled AS (
+			INSERT INTO notification_events (notification_id, kind, status)
+			SELECT id, $13, status FROM moved WHERE canceled
 		)
 		INSERT INTO notification_events (notification_id, kind, status, error_code, detail)
 		SELECT id, $11, status, coalesce(nullif($7, ''), nullif($8, '')), nullif($12, '') FROM moved`,
 		id, token, move.From, move.To, retry.After, retry.Uncounted,
-		why.ErrorCode, why.FailureCode, why.Message, move.To.Final(), why.Kind, why.Detail)
+		why.ErrorCode, why.FailureCode, why.Message, move.To.Final(), why.Kind, why.Detail, EventCanceled)
 	if err != nil {
 		return false, fmt.Errorf("move notification from %s to %s: %w", move.From, move.To, err)
 	}

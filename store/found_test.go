@@ -43,7 +43,7 @@ func TestASendFoundAtTheCarrierBecomesARow(t *testing.T) {
 	if again, err := find(t, s, sid, "delivered"); err != nil || again.ID != uuid.Nil {
 		t.Errorf("found once more: %+v, error %v: want nothing", again, err)
 	}
-	if rows, err := s.Unstarted(t.Context(), 0, 10); err != nil || len(rows) != 0 {
+	if rows, err := s.Unstarted(t.Context(), nil, 10); err != nil || len(rows) != 0 {
 		t.Errorf("the relay would start %+v, error %v", rows, err)
 	}
 }

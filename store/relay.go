@@ -13,61 +13,66 @@ import (
 	"github.com/todoku/todoku/notify"
 )
 
-// Unstarted is a workflow that Temporal has not acknowledged yet: of a single notification, or of a
-// shard of them.
-type Unstarted struct {
-	WorkflowID *string    // of a shard; nil for a single that no workflow owns yet
-	Single     *uuid.UUID // of a single; nil for a shard
-	Channel    notify.Channel
+// Waiting is how many singles of one sender nobody owns, and are left to the relay.
+type Waiting struct {
+	SenderID int64
+	Channel  notify.Channel
+	Count    int64
 }
 
-// Unstarted lists the workflows of due notifications that none was started for, the most overdue
-// first, leaving out notifications younger than age: whoever accepted them is about to start them.
-func (s *Store) Unstarted(ctx context.Context, age time.Duration, limit int) ([]Unstarted, error) {
+// Waiting counts, by sender, the singles that wait for the relay, up to limit altogether.
+func (s *Store) Waiting(ctx context.Context, limit int) ([]Waiting, error) {
+	counts, err := many(ctx, s, pgx.RowToStructByPos[Waiting], `
+		SELECT sender_id, channel::text, count(*)
+		FROM (
+			SELECT sender_id, channel
+			FROM notifications
+			WHERE started_at IS NULL AND workflow_id IS NULL AND status IN ('ACCEPTED', 'SENDING', 'PENDING')
+				AND relay_at <= clock_timestamp()
+			ORDER BY relay_at
+			LIMIT $1
+		) AS waiting
+		GROUP BY sender_id, channel
+		ORDER BY sender_id`, limit)
+	if err != nil {
+		return nil, fmt.Errorf("count waiting notifications: %w", err)
+	}
+	return counts, nil
+}
+
+// NewShardID numbers a new shard of the relay: relay/1, relay/2 and so on.
+func (s *Store) NewShardID(ctx context.Context) (string, error) {
+	id, err := one(ctx, s, pgx.RowTo[string], `SELECT 'relay/' || nextval('relay_shards')`)
+	if err != nil {
+		return "", fmt.Errorf("number a shard: %w", err)
+	}
+	return id, nil
+}
+
+// Unstarted is a workflow that Temporal has not acknowledged yet: of a single notification, or of
+// the heir to one that is closed or gone.
+type Unstarted struct {
+	Heir    *string    // its workflow ID
+	Single  *uuid.UUID // of a single; nil for an heir
+	Channel notify.Channel
+}
+
+// Unstarted lists the workflows that none was started for, the most overdue first: of singles that
+// wait for the relay, those of the senders left out excepted, and of heirs.
+func (s *Store) Unstarted(ctx context.Context, leaveOut []int64, limit int) ([]Unstarted, error) {
 	rows, err := many(ctx, s, pgx.RowToStructByPos[Unstarted], `
 		SELECT workflow_id, CASE WHEN workflow_id IS NULL THEN id END, channel::text
 		FROM notifications
 		WHERE started_at IS NULL AND status IN ('ACCEPTED', 'SENDING', 'PENDING')
-			AND send_at <= clock_timestamp() - $1::interval
+			AND relay_at <= clock_timestamp()
+			AND (workflow_id IS NOT NULL OR sender_id <> ALL (coalesce($1::bigint[], '{}')))
 		GROUP BY 1, 2, 3
-		ORDER BY min(send_at)
-		LIMIT $2`, age, limit)
+		ORDER BY min(relay_at)
+		LIMIT $2`, leaveOut, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list unstarted notifications: %w", err)
 	}
 	return rows, nil
-}
-
-// AssignShard gives up to size of the longest waiting singles of one sender, each older than age,
-// to a new shard, and returns how many; 0 when none waits.
-func (s *Store) AssignShard(ctx context.Context, age time.Duration, size int) (int, error) {
-	tag, err := s.pool.Exec(ctx, `
-		WITH waiting AS (
-			SELECT n.id
-			FROM notifications n
-			WHERE n.started_at IS NULL AND n.status = 'ACCEPTED' AND n.workflow_id IS NULL
-				AND n.send_at <= clock_timestamp() - $1::interval
-				AND n.sender_id = (
-					SELECT sender_id
-					FROM notifications
-					WHERE started_at IS NULL AND status = 'ACCEPTED' AND workflow_id IS NULL
-						AND send_at <= clock_timestamp() - $1::interval
-					ORDER BY send_at
-					LIMIT 1
-				)
-			ORDER BY n.send_at
-			LIMIT $2
-			FOR UPDATE SKIP LOCKED
-		), shard AS MATERIALIZED (
-			SELECT 'relay/' || nextval('relay_shards') AS workflow_id WHERE EXISTS (SELECT FROM waiting)
-		)
-		UPDATE notifications n SET workflow_id = shard.workflow_id, updated_at = clock_timestamp()
-		FROM waiting, shard
-		WHERE n.id = waiting.id`, age, size)
-	if err != nil {
-		return 0, fmt.Errorf("assign notifications to a shard: %w", err)
-	}
-	return int(tag.RowsAffected()), nil
 }
 
 // Idle lists owners that seem to sleep or to be gone: for longer than since they have had a row that
@@ -119,7 +124,7 @@ func (s *Store) Bequeath(ctx context.Context, owner string) (int, error) {
 		}
 	}
 	tag, err := s.pool.Exec(ctx, `
-		UPDATE notifications SET workflow_id = $2, started_at = NULL, updated_at = clock_timestamp()
+		UPDATE notifications SET workflow_id = $2, started_at = NULL, relay_at = clock_timestamp(), updated_at = clock_timestamp()
 		WHERE id IN (
 			SELECT id FROM notifications
 			WHERE workflow_id = $1 AND status IN ('ACCEPTED', 'SENDING', 'PENDING')

@@ -17,7 +17,7 @@ import (
 
 var relayed = promauto.NewCounter(prometheus.CounterOpts{
 	Name: "todoku_relayed_total",
-	Help: "Notifications whose workflow was started by the relay and not by the API.",
+	Help: "Workflows that were started by the relay and not by the API.",
 })
 
 // health answers whether the worker lives (/healthz) and can work (/readyz), and its metrics.

@@ -13,22 +13,23 @@ import (
 	"github.com/todoku/todoku/store"
 )
 
-// The relay looks twice a second for notifications older than relayAge: by then whoever accepted
-// them has started their workflows, or never will.
+// The relay looks often for notifications without a workflow: what comes in a surge waits for it.
 const (
-	relayInterval = 500 * time.Millisecond
-	relayAge      = time.Second
+	relayInterval = 100 * time.Millisecond
 	relayStarts   = 8 // at the same time
 
-	// Temporal starts a few dozen workflows a second on a small machine. When more singles wait, they
-	// are carried in shards, each by one workflow.
-	relaySingles = 50
+	// Temporal starts a few dozen workflows a second on a small machine. When more singles of a sender
+	// wait, they are carried in shards, each by one workflow that takes what waits until it is full. A
+	// shard takes a moment to begin, so another one follows soon only when more waits than it can take.
+	relaySingles = 16
+	shardPause   = 500 * time.Millisecond
 )
 
 // wakeAfter is how long a row that could be claimed may wait before its owner is woken, and how
 // often the same owner is woken at most.
 const (
 	wakeAfter = 10 * time.Second
+	wakeLook  = 2 * time.Second // between two looks
 	wakeEvery = 30 * time.Second
 	wakeLimit = 100
 )
@@ -46,12 +47,14 @@ type Relay struct {
 	// ShardSize is how many notifications one workflow carries at most.
 	ShardSize int
 
-	woken map[string]time.Time
+	looked  time.Time // when wakeIdle last looked
+	woken   map[string]time.Time
+	sharded map[int64]time.Time // by sender: when its last shard was started
 }
 
 // Run relays until ctx ends.
 func (r *Relay) Run(ctx context.Context) {
-	r.woken = map[string]time.Time{}
+	r.woken, r.sharded = map[string]time.Time{}, map[int64]time.Time{}
 	failing := false
 	for {
 		err := errors.Join(r.startWaiting(ctx), r.wakeIdle(ctx))
@@ -70,28 +73,43 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
-// startWaiting assigns a burst to shards and starts what has no workflow.
+// startWaiting starts shards for what comes in a surge, and a workflow for each of the others.
 func (r *Relay) startWaiting(ctx context.Context) error {
-	waiting, err := r.Store.Unstarted(ctx, relayAge, relaySingles+1)
+	waiting, err := r.Store.Waiting(ctx, 4*r.ShardSize)
 	if err != nil {
 		return err
 	}
-	if len(waiting) > relaySingles {
-		for n := r.ShardSize; n == r.ShardSize; {
-			if n, err = r.Store.AssignShard(ctx, relayAge, r.ShardSize); err != nil {
-				return err
-			}
+	var surging []int64
+	for _, w := range waiting {
+		if w.Count <= relaySingles || r.ShardSize == 1 {
+			continue
 		}
-		if waiting, err = r.Store.Unstarted(ctx, relayAge, relaySingles); err != nil {
+		surging = append(surging, w.SenderID)
+		if w.Count < int64(r.ShardSize) && time.Since(r.sharded[w.SenderID]) < shardPause {
+			continue
+		}
+		if err := r.startShard(ctx, w); err != nil {
 			return err
 		}
+		r.sharded[w.SenderID] = time.Now()
 	}
-	return r.start(ctx, waiting)
+	return r.startUnstarted(ctx, surging)
 }
 
-func (r *Relay) start(ctx context.Context, waiting []store.Unstarted) error {
-	if len(waiting) == 0 {
-		return nil
+func (r *Relay) startShard(ctx context.Context, w store.Waiting) error {
+	id, err := r.Store.NewShardID(ctx)
+	if err != nil {
+		return err
+	}
+	relayed.Inc()
+	return r.Starter.StartShard(ctx, id, w.Channel, w.SenderID)
+}
+
+// startUnstarted starts the workflows of singles, those of surging senders excepted, and of heirs.
+func (r *Relay) startUnstarted(ctx context.Context, surging []int64) error {
+	waiting, err := r.Store.Unstarted(ctx, surging, relaySingles)
+	if err != nil || len(waiting) == 0 {
+		return err
 	}
 	var mu sync.Mutex
 	var started []store.Owner
@@ -104,8 +122,8 @@ func (r *Relay) start(ctx context.Context, waiting []store.Unstarted) error {
 				owner.WorkflowID = starter.NotificationWorkflowID(*w.Single)
 				err = r.Starter.StartNotification(startCtx, *w.Single, w.Channel)
 			} else {
-				owner.WorkflowID = *w.WorkflowID
-				err = r.Starter.StartShard(startCtx, *w.WorkflowID, w.Channel)
+				owner.WorkflowID = *w.Heir
+				err = r.Starter.StartShard(startCtx, *w.Heir, w.Channel, 0)
 			}
 			if err != nil {
 				return err
@@ -124,6 +142,10 @@ func (r *Relay) start(ctx context.Context, waiting []store.Unstarted) error {
 // wakeIdle wakes the owners of rows that could be claimed and were not. An owner whose workflow is
 // closed or gone is replaced.
 func (r *Relay) wakeIdle(ctx context.Context) error {
+	if time.Since(r.looked) < wakeLook {
+		return nil
+	}
+	r.looked = time.Now()
 	for owner, at := range r.woken {
 		if time.Since(at) > wakeEvery {
 			delete(r.woken, owner)

@@ -30,7 +30,6 @@ type Worker struct {
 	Store      *store.Store
 	Activities *activities.Activities
 	Log        *slog.Logger
-	ShardSize  int // notifications of a burst that one workflow carries at most
 }
 
 // Run works until ctx ends, then lets what is in flight finish. It waits for Temporal as long as it
@@ -136,7 +135,7 @@ func (w *Worker) awaitTemporal(ctx context.Context) bool {
 func (w *Worker) background(ctx context.Context) {
 	var g errgroup.Group
 	g.Go(func() error {
-		relay := Relay{Store: w.Store, Starter: w.Starter, Log: w.Log, ShardSize: w.ShardSize}
+		relay := Relay{Store: w.Store, Starter: w.Starter, Log: w.Log, ShardSize: w.Activities.Terms.ShardSize}
 		relay.Run(ctx)
 		return nil
 	})

@@ -78,8 +78,8 @@ func newHouse(t *testing.T) *house {
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
 	go func() {
-		w := worker.Worker{Store: s, Starter: temporal, Log: logger, ShardSize: 100, Activities: &activities.Activities{Store: s, Carrier: c, Log: logger,
-			Terms: activities.Terms{StatusCheckDelay: time.Second, AmbiguityWindow: time.Second, SendDeadline: time.Hour}}}
+		w := worker.Worker{Store: s, Starter: temporal, Log: logger, Activities: &activities.Activities{Store: s, Carrier: c, Log: logger,
+			Terms: activities.Terms{ShardSize: 100, StatusCheckDelay: time.Second, AmbiguityWindow: time.Second, SendDeadline: time.Hour}}}
 		stopped <- w.Run(ctx, listener)
 	}()
 	h.stop = func() {

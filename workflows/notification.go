@@ -32,21 +32,26 @@ type NotificationInput struct {
 // Notification carries one notification from ACCEPTED to its final status, which is its result: it
 // sends it, waits for the webhook's signal, and asks the carrier when none comes.
 func Notification(ctx workflow.Context, in NotificationInput) (notify.Status, error) {
-	return carry(ctx, in.Channel, &in.ID)
+	return carry(ctx, in.Channel, activities.Ref{ID: &in.ID})
 }
 
-// ShardInput says what a shard carries: the notifications that have its workflow ID in the ledger.
-type ShardInput struct{ Channel notify.Channel }
+// ShardInput says what a shard carries: the notifications that have its workflow ID in the ledger
+// and, where Adopt is not 0, singles of that sender which wait for the relay, until it is full.
+type ShardInput struct {
+	Channel notify.Channel
+	Adopt   int64
+}
 
 // Shard carries many notifications of one sender by the same steps, at the cost of one workflow.
 func Shard(ctx workflow.Context, in ShardInput) error {
-	_, err := carry(ctx, in.Channel, nil)
+	_, err := carry(ctx, in.Channel, activities.Ref{Adopt: in.Adopt})
 	return err
 }
 
-func carry(ctx workflow.Context, channel notify.Channel, id *uuid.UUID) (notify.Status, error) {
+func carry(ctx workflow.Context, channel notify.Channel, ref activities.Ref) (notify.Status, error) {
+	ref.WorkflowID = workflow.GetInfo(ctx).WorkflowExecution.ID
 	n := notification{
-		ref:     activities.Ref{WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, ID: id},
+		ref:     ref,
 		channel: channel,
 		settled: workflow.GetSignalChannel(ctx, SettledSignal),
 		wake:    workflow.GetSignalChannel(ctx, WakeSignal),

@@ -16,6 +16,7 @@ type Workflows struct {
 	mu      sync.Mutex
 	started []uuid.UUID
 	settled []Signal
+	woken   []string
 	down    bool
 	held    chan struct{} // while not nil, starts and signals wait for it to be closed
 	waiting int
@@ -32,6 +33,9 @@ func newWorkflows() *Workflows { return &Workflows{} }
 
 // Down makes every call fail.
 func (w *Workflows) Down() { w.mu.Lock(); w.down = true; w.mu.Unlock() }
+
+// Up ends Down.
+func (w *Workflows) Up() { w.mu.Lock(); w.down = false; w.mu.Unlock() }
 
 // Panic makes the address of a workflow's page panic, which every answer about a notification needs.
 func (w *Workflows) Panic() { w.mu.Lock(); w.panics = true; w.mu.Unlock() }
@@ -105,6 +109,24 @@ func (w *Workflows) StartNotification(ctx context.Context, id uuid.UUID, _ notif
 // Settled records a signal.
 func (w *Workflows) Settled(ctx context.Context, workflowID string, status notify.Status) error {
 	return w.call(ctx, func() { w.settled = append(w.settled, Signal{workflowID, status}) })
+}
+
+// Wake records a wish to look at the ledger, where the notification's workflow was started.
+func (w *Workflows) Wake(ctx context.Context, workflowID string) (alive bool, err error) {
+	err = w.call(ctx, func() {
+		alive = slices.ContainsFunc(w.started, func(id uuid.UUID) bool { return workflowID == "notification/"+id.String() })
+		if alive {
+			w.woken = append(w.woken, workflowID)
+		}
+	})
+	return alive, err
+}
+
+// Woken lists the workflows that were woken.
+func (w *Workflows) Woken() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.woken)
 }
 
 // Ping tells whether Temporal is there.

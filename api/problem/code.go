@@ -12,28 +12,33 @@ type Code string
 
 // What cannot be read, or may not be asked.
 const (
-	RequestEmpty         Code = "request_empty"
-	MalformedJSON        Code = "malformed_json"
-	DuplicateKey         Code = "duplicate_key"
-	InvalidUTF8          Code = "invalid_utf8"
-	NULCharacter         Code = "nul_character"
-	TrailingData         Code = "trailing_data"
-	MalformedCallback    Code = "malformed_callback"
-	KeyMissing           Code = "key_missing"
-	KeyInvalid           Code = "key_invalid"
-	ScopeMissing         Code = "scope_missing"
-	UnsignedCallback     Code = "callback_unsigned"
-	ForgedCallback       Code = "callback_forged"
-	CallbacksOff         Code = "callbacks_off"
-	RouteNotFound        Code = "route_not_found"
-	MethodNotAllowed     Code = "method_not_allowed"
-	RequestTimeout       Code = "request_timeout"
-	RequestTooLarge      Code = "request_too_large"
-	UnsupportedMediaType Code = "unsupported_media_type"
-	NotFound             Code = "not_found"
-	NotificationNotFound Code = "notification_not_found"
-	SenderNotFound       Code = "sender_not_found"
-	NameTaken            Code = "name_taken"
+	RequestEmpty            Code = "request_empty"
+	MalformedJSON           Code = "malformed_json"
+	DuplicateKey            Code = "duplicate_key"
+	InvalidUTF8             Code = "invalid_utf8"
+	NULCharacter            Code = "nul_character"
+	TrailingData            Code = "trailing_data"
+	IdempotencyKeyMalformed Code = "idempotency_key_malformed"
+	MalformedCallback       Code = "malformed_callback"
+	KeyMissing              Code = "key_missing"
+	KeyInvalid              Code = "key_invalid"
+	ScopeMissing            Code = "scope_missing"
+	UnsignedCallback        Code = "callback_unsigned"
+	ForgedCallback          Code = "callback_forged"
+	CallbacksOff            Code = "callbacks_off"
+	RouteNotFound           Code = "route_not_found"
+	MethodNotAllowed        Code = "method_not_allowed"
+	RequestTimeout          Code = "request_timeout"
+	RequestTooLarge         Code = "request_too_large"
+	UnsupportedMediaType    Code = "unsupported_media_type"
+	NotFound                Code = "not_found"
+	NotificationNotFound    Code = "notification_not_found"
+	SenderNotFound          Code = "sender_not_found"
+	NameTaken               Code = "name_taken"
+	IdempotencyKeyInUse     Code = "idempotency_key_in_use"
+	AlreadyClaimed          Code = "already_claimed"
+	AlreadySent             Code = "already_sent"
+	AlreadyFinal            Code = "already_final"
 )
 
 // What can be read and is wrong.
@@ -58,12 +63,17 @@ const (
 	NameEmpty               Code = "name_empty"
 	NameTooLong             Code = "name_too_long"
 	NameControl             Code = "name_has_control_characters"
+	SendAtInvalid           Code = "send_at_invalid"
+	SendAtPast              Code = "send_at_past"
+	SendAtTooFar            Code = "send_at_too_far"
+	IdempotencyKeyReused    Code = "idempotency_key_reused"
 )
 
 // What is not the caller's fault.
 const (
 	Internal            Code = "internal_error"
 	DatabaseUnavailable Code = "database_unavailable"
+	Stopping            Code = "stopping"
 )
 
 // Entry is what the documentation says of a code.
@@ -82,6 +92,7 @@ var Codes = []Entry{
 	{InvalidUTF8, http.StatusBadRequest, "The body is not UTF-8", "Encode the body as UTF-8."},
 	{NULCharacter, http.StatusBadRequest, "The body has a NUL character", "Remove it, also where it is written as \\u0000."},
 	{TrailingData, http.StatusBadRequest, "Something follows the JSON value", "Send one JSON object and nothing after it."},
+	{IdempotencyKeyMalformed, http.StatusBadRequest, "The Idempotency-Key is not one", "Send 1 to 255 printable ASCII characters, for example a UUID."},
 	{MalformedCallback, http.StatusBadRequest, "A callback lacks what it must have", "Send the form that Twilio's status callbacks have."},
 
 	{KeyMissing, http.StatusUnauthorized, "No API key", "Send the header Authorization: Bearer KEY."},
@@ -99,6 +110,10 @@ var Codes = []Entry{
 	{MethodNotAllowed, http.StatusMethodNotAllowed, "The address has no such method", "Use one of the methods in the header Allow."},
 	{RequestTimeout, http.StatusRequestTimeout, "The body did not arrive in time", "Send it again."},
 	{NameTaken, http.StatusConflict, "The name is taken", "Choose another name."},
+	{IdempotencyKeyInUse, http.StatusConflict, "The same request is still being answered", "Send it again after the seconds in Retry-After."},
+	{AlreadyClaimed, http.StatusConflict, "It is being sent already", "Its time cannot be changed any more."},
+	{AlreadySent, http.StatusConflict, "Twilio has it already", "It cannot be canceled any more."},
+	{AlreadyFinal, http.StatusConflict, "Its status is final", "Nothing about it can be changed any more."},
 	{RequestTooLarge, http.StatusRequestEntityTooLarge, "The body is too large", "Send at most as much as the detail says."},
 	{UnsupportedMediaType, http.StatusUnsupportedMediaType, "The body's type is not understood", "Send Content-Type: application/json."},
 
@@ -138,6 +153,10 @@ var Codes = []Entry{
 	{NameEmpty, http.StatusUnprocessableEntity, "The name is empty", "Write a name."},
 	{NameTooLong, http.StatusUnprocessableEntity, "The name is too long", "It has at most 100 characters."},
 	{NameControl, http.StatusUnprocessableEntity, "The name has control characters", "Remove them."},
+	{SendAtInvalid, http.StatusUnprocessableEntity, "The time to send at cannot be read", "Write RFC 3339 with an offset, such as 2026-04-01T10:00:00+09:00."},
+	{SendAtPast, http.StatusUnprocessableEntity, "The time to send at has passed", "Write one to come, or leave it out to send at once."},
+	{SendAtTooFar, http.StatusUnprocessableEntity, "The time to send at is too far ahead", "It may be up to 35 days ahead."},
+	{IdempotencyKeyReused, http.StatusUnprocessableEntity, "The Idempotency-Key belongs to another request", "Make a new key for each request."},
 	{notify.CodePlaceholderUnclosed, http.StatusUnprocessableEntity, "A placeholder is not closed", "Write }} after its name."},
 	{notify.CodePlaceholderUnopened, http.StatusUnprocessableEntity, "A placeholder is not opened", "Write {{ before its name."},
 	{notify.CodePlaceholderEmpty, http.StatusUnprocessableEntity, "A placeholder has no name", "Write one, as in {{name}}."},
@@ -145,6 +164,7 @@ var Codes = []Entry{
 
 	{Internal, http.StatusInternalServerError, "Something went wrong", "Try again; if it stays, tell the operator the X-Request-Id."},
 	{DatabaseUnavailable, http.StatusServiceUnavailable, "The database cannot be reached", "Try again after the seconds in Retry-After."},
+	{Stopping, http.StatusServiceUnavailable, "This process is being stopped", "Try again after the seconds in Retry-After: another one answers then."},
 }
 
 var entries = func() map[Code]Entry {

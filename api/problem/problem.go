@@ -55,6 +55,11 @@ func Unavailable() *Problem {
 		WithHeader("Retry-After", strconv.Itoa(int(RetryAfter/time.Second)))
 }
 
+// Leaving says that the process is being stopped; by the time the caller asks again, another one runs.
+func Leaving() *Problem {
+	return New(Stopping, "this process is being stopped: send the request again in a second").WithHeader("Retry-After", "1")
+}
+
 // RetryAfter is how long a caller should wait while the database is away.
 const RetryAfter = 5 * time.Second
 

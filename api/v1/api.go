@@ -13,6 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/todoku/todoku/api/background"
+	"github.com/todoku/todoku/api/group"
+	"github.com/todoku/todoku/api/owners"
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/settings"
@@ -24,6 +26,8 @@ type Starter interface {
 	// StartNotification starts the workflow that carries a notification; one that was started
 	// before is success.
 	StartNotification(ctx context.Context, id uuid.UUID, channel notify.Channel) error
+	// Wake makes a workflow look at the ledger at once, and reports whether there is such a workflow.
+	Wake(ctx context.Context, workflowID string) (alive bool, err error)
 	// WorkflowURL is a workflow's page in Temporal's Web UI, or empty when there is none.
 	WorkflowURL(workflowID string) string
 }
@@ -35,12 +39,16 @@ type API struct {
 	Settings *settings.Settings
 	Logger   *slog.Logger
 	Starts   *background.Tasks // starts of workflows; what finds no place is left to the relay
+	Owners   *owners.Teller
 
+	accepts *group.Writer[store.NewNotification, store.Acceptance]
 	senders senderIDs
+	surge   surge
 }
 
 // Register adds every operation to the API description and to its router.
 func (a *API) Register(to huma.API) {
+	a.accepts = group.NewWriter(a.Store.AcceptAll, store.IsOutage)
 	to.UseMiddleware(newGate(a).pass, onlyJSON)
 	a.registerNotifications(to)
 	a.registerTemplates(to)

@@ -40,8 +40,14 @@ type gate struct {
 }
 
 type foundKey struct {
+	caller
+	until time.Time
+}
+
+// caller is who asks, by the API key.
+type caller struct {
+	keyID  int64 // 0: the key of TODOKU_API_KEY
 	scopes []string
-	until  time.Time
 }
 
 func newGate(a *API) *gate {
@@ -53,61 +59,66 @@ func newGate(a *API) *gate {
 	return g
 }
 
-type scopesKey struct{}
+type callerKey struct{}
 
-// seesNumbers reports whether the request's key may see whole phone numbers.
-func seesNumbers(ctx context.Context) bool {
-	scopes, _ := ctx.Value(scopesKey{}).([]string)
-	return slices.Contains(scopes, ScopePII)
+func callerOf(ctx context.Context) caller {
+	found, _ := ctx.Value(callerKey{}).(caller)
+	return found
 }
 
+// seesNumbers reports whether the request's key may see whole phone numbers.
+func seesNumbers(ctx context.Context) bool { return slices.Contains(callerOf(ctx).scopes, ScopePII) }
+
 func (g *gate) pass(ctx huma.Context, next func(huma.Context)) {
-	scopes, err := g.scopes(ctx.Context(), ctx.Header("Authorization"))
+	found, err := g.caller(ctx.Context(), ctx.Header("Authorization"))
 	if err == nil {
-		err = require(scopes, ctx.Operation().Security[0][bearer])
+		err = require(found.scopes, ctx.Operation().Security[0][bearer])
 	}
 	if err != nil {
 		refuse(ctx, err)
 		return
 	}
-	next(huma.WithValue(ctx, scopesKey{}, scopes))
+	next(huma.WithValue(ctx, callerKey{}, found))
 }
 
-// scopes finds what a key may do. Its error is a problem.
-func (g *gate) scopes(ctx context.Context, authorization string) ([]string, error) {
+var ownScopes = []string{ScopeSend, ScopeRead, ScopeManage}
+
+// caller finds whose key it is and what it may do. Its error is a problem.
+func (g *gate) caller(ctx context.Context, authorization string) (caller, error) {
 	scheme, key, _ := strings.Cut(authorization, " ")
 	if key = strings.TrimSpace(key); key == "" || !strings.EqualFold(scheme, "Bearer") {
-		return nil, problem.New(problem.KeyMissing, "the request has no API key: send the header Authorization: Bearer KEY").
+		return caller{}, problem.New(problem.KeyMissing, "the request has no API key: send the header Authorization: Bearer KEY").
 			WithHeader("WWW-Authenticate", `Bearer realm="todoku"`)
 	}
 	hash := sha256.Sum256([]byte(key))
 	if g.own != nil && subtle.ConstantTimeCompare(hash[:], g.own[:]) == 1 {
-		return []string{ScopeSend, ScopeRead, ScopeManage}, nil
+		return caller{scopes: ownScopes}, nil
 	}
-	if scopes, ok := g.remembered(hash); ok {
-		return scopes, nil
+	if found, ok := g.remembered(hash); ok {
+		return found, nil
 	}
 	stored, err := g.api.Store.KeyByHash(ctx, hash[:])
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, problem.New(problem.KeyInvalid, "the API key is not valid, or was revoked: check it, or make a new one with `todoku key add`").
+		return caller{}, problem.New(problem.KeyInvalid, "the API key is not valid, or was revoked: check it, or make a new one with `todoku key add`").
 			WithHeader("WWW-Authenticate", `Bearer realm="todoku", error="invalid_token"`)
 	case err != nil:
-		return nil, g.api.fail(ctx, err)
+		return caller{}, g.api.fail(ctx, err)
 	}
-	g.remember(hash, stored.Scopes)
-	return stored.Scopes, nil
+	found := caller{stored.ID, stored.Scopes}
+	g.remember(hash, found)
+	return found, nil
 }
 
-func (g *gate) remembered(hash [sha256.Size]byte) ([]string, bool) {
+func (g *gate) remembered(hash [sha256.Size]byte) (caller, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	key, ok := g.found[hash]
-	return key.scopes, ok && time.Now().Before(key.until)
+	return key.caller, ok && time.Now().Before(key.until)
 }
 
 // remember also forgets what is too old, so the memory is no larger than the number of keys in use.
-func (g *gate) remember(hash [sha256.Size]byte, scopes []string) {
+func (g *gate) remember(hash [sha256.Size]byte, by caller) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
@@ -116,7 +127,7 @@ func (g *gate) remember(hash [sha256.Size]byte, scopes []string) {
 			delete(g.found, h)
 		}
 	}
-	g.found[hash] = foundKey{scopes, now.Add(keyMemory)}
+	g.found[hash] = foundKey{by, now.Add(keyMemory)}
 }
 
 func require(have, need []string) error {

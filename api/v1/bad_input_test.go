@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/todoku/todoku/api/apitest"
 	"github.com/todoku/todoku/api/problem"
@@ -25,6 +26,12 @@ var shownElsewhere = map[problem.Code]string{
 	problem.MethodNotAllowed:     "api",
 	problem.Internal:             "api",
 	problem.DatabaseUnavailable:  "TestWithoutItsDatabaseTheAPISaysSo",
+	problem.Stopping:             "api",
+	problem.AlreadyClaimed:       "TestTimesChangeUntilTheFirstClaim",
+	problem.AlreadySent:          "TestCancelSaysHowFarItHasCome",
+	problem.AlreadyFinal:         "TestCancelSaysHowFarItHasCome",
+	problem.IdempotencyKeyInUse:  "TestARequestUnderWayIsNotDoneTwice",
+	problem.IdempotencyKeyReused: "TestAKeyBelongsToOneRequest",
 }
 
 // A number that no answer may repeat.
@@ -69,7 +76,11 @@ func TestBadInput(t *testing.T) {
 		{"LINE", send, `{"channel": "LINE_TEXT", "to": "090-1234-5678", "body": "x"}`, 422, "channel_not_enabled at /channel"},
 		{"a wrong type", send, `{"channel": "SMS", "to": 9012345678, "body": "x"}`, 422, "wrong_type at /to"},
 		{"an unknown field", send, with(`"body": "x", "templateid": 1`), 422, "unknown_field at /templateid"},
-		{"a field of a later release", send, with(`"body": "x", "send_at": "2030-01-01T00:00:00Z"`), 422, "unknown_field at /send_at"},
+		{"a time in words", send, with(`"body": "x", "send_at": "tomorrow at ten"`), 422, "send_at_invalid at /send_at"},
+		{"a time without an offset", send, with(`"body": "x", "send_at": "2026-04-01T10:00:00"`), 422, "send_at_invalid at /send_at"},
+		{"a time of the past", send, with(`"body": "x", "send_at": "2026-04-01T10:00:00+09:00"`), 422, "send_at_past at /send_at"},
+		{"a time too far ahead", send, with(`"body": "x", "send_at": "2099-01-01T00:00:00Z"`), 422, "send_at_too_far at /send_at"},
+		{"a time in seconds", send, with(`"body": "x", "send_at": 1790000000`), 422, "wrong_type at /send_at"},
 		{"all at once", send, `{"channel": "FAX", "to": "` + typed + `", "body": "", "x": 1}`, 422,
 			"unknown_field at /x, channel_unknown at /channel, phone_number_too_long at /to, body_empty at /body"},
 
@@ -131,6 +142,18 @@ func TestBadInput(t *testing.T) {
 		"a form":                      {a.Do("POST", send, "to="+typed, "Content-Type: application/x-www-form-urlencoded"), 415, "unsupported_media_type"},
 		"JSON in Shift JIS":           {a.Do("POST", send, "{}", "Content-Type: application/json; charset=shift_jis"), 415, "unsupported_media_type"},
 		"compressed JSON":             {a.Do("POST", send, "{}", "Content-Encoding: gzip"), 415, "unsupported_media_type"},
+		"an empty key":                {a.Do("POST", send, to("090-1234-5678"), "Idempotency-Key:  "), 400, "idempotency_key_malformed"},
+		"a long key":                  {a.Do("POST", send, to("090-1234-5678"), "Idempotency-Key: "+strings.Repeat("k", 256)), 400, "idempotency_key_malformed"},
+		"a key that is not ASCII":     {a.Do("POST", send, to("090-1234-5678"), "Idempotency-Key: 鍵"), 400, "idempotency_key_malformed"},
+		"a status that is none":       {a.Do("GET", send+"?status=FAILED,LOST", ""), 422, "parameter_invalid"},
+		"a channel that is none":      {a.Do("GET", send+"?channel=FAX", ""), 422, "parameter_invalid"},
+		"a time that is none":         {a.Do("GET", send+"?created_from=yesterday", ""), 422, "parameter_invalid"},
+		"a number that is none":       {a.Do("GET", send+"?phone="+typed, ""), 422, "parameter_invalid"},
+		"a place that is none":        {a.Do("GET", send+"?cursor="+typed, ""), 422, "parameter_invalid"},
+		"a page too long":             {a.Do("GET", send+"?limit=201", ""), 422, "parameter_invalid"},
+		"a new time for nothing":      {a.Do("PATCH", send+"/0190b0a0-0000-7000-8000-000000000000", `{"send_at": "`+time.Now().Add(time.Hour).Format(time.RFC3339)+`"}`), 404, "notification_not_found"},
+		"no new time":                 {a.Do("PATCH", send+"/0190b0a0-0000-7000-8000-000000000000", `{}`), 422, "required at /send_at"},
+		"an end of nothing":           {a.Do("POST", send+"/0190b0a0-0000-7000-8000-000000000000/cancel", ""), 404, "notification_not_found"},
 		"an id that is none":          {a.Do("GET", send+"/"+typed, ""), 404, "not_found"},
 		"an id that nothing has":      {a.Do("GET", send+"/0190b0a0-0000-7000-8000-000000000000", ""), 404, "notification_not_found"},
 		"the timeline of nothing":     {a.Do("GET", send+"/0190b0a0-0000-7000-8000-000000000000/events", ""), 404, "notification_not_found"},

@@ -70,7 +70,7 @@ func TestWhatCanBeReadAndIsWrongIsSaidAtOnce(t *testing.T) {
 		"a large number":         {`{"channel": "SMS", "to": "1", "template_id": 99999999999999999999}`, []string{"/template_id wrong_type"}},
 		"parameters":             {`{"channel": "SMS", "to": "1", "params": {"a": 1, "b": "x", "c/d": null}}`, []string{"/params/a wrong_type", "/params/c~1d wrong_type"}},
 		"parameters in a list":   {`{"channel": "SMS", "to": "1", "params": []}`, []string{"/params wrong_type"}},
-		"unknown fields":         {`{"channel": "SMS", "to": "1", "send_at": "2030-01-01T00:00:00Z", "TO": "1"}`, []string{"/TO unknown_field", "/send_at unknown_field"}},
+		"unknown fields":         {`{"channel": "SMS", "to": "1", "sent_at": "2030-01-01T00:00:00Z", "TO": "1"}`, []string{"/TO unknown_field", "/sent_at unknown_field"}},
 		"a name of many letters": {`{"channel": "SMS", "to": "1", "` + strings.Repeat("x", 1000) + `": 1}`, []string{" unknown_field"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -23,6 +24,7 @@ func (a *API) check(ctx context.Context, req sendRequest, wrong problem.Details)
 	draft := store.NewNotification{Reference: req.Reference}
 	draft.Channel = checkChannel(&wrong, req.Channel)
 	draft.To = a.checkNumber(&wrong, draft.Channel, req.To)
+	draft.SendAt = checkSendAt(&wrong, req.SendAt, time.Now())
 	checkReference(&wrong, req.Reference)
 	if err := a.checkContent(ctx, &wrong, req, &draft); err != nil {
 		return draft, err

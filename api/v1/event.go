@@ -14,7 +14,7 @@ import (
 // Event is one entry of a notification's timeline.
 type Event struct {
 	At           time.Time       `json:"at"`
-	Kind         store.EventKind `json:"kind" example:"receipt" doc:"accepted, receipt, conflicting_final, second_sid, unknown_word, try_failed, refused, ambiguous, not_at_carrier, deadline_passed or sender_stopped."`
+	Kind         store.EventKind `json:"kind" example:"receipt" doc:"accepted, receipt, conflicting_final, second_sid, unknown_word, try_failed, refused, ambiguous, not_at_carrier, deadline_passed, sender_stopped, rescheduled, cancel_requested or canceled."`
 	Status       *string         `json:"status" doc:"Of the notification after the event."`
 	Source       *string         `json:"source" example:"webhook" doc:"How we learnt it: create (Twilio's answer), webhook (its callback) or poll (we asked)."`
 	TwilioStatus *string         `json:"twilio_status"`

@@ -42,22 +42,6 @@ type Notification struct {
 	WorkflowURL     *string           `json:"workflow_url" doc:"The workflow in Temporal's Web UI, where one is configured."`
 }
 
-type sendRequest struct {
-	Channel    string            `json:"channel" enum:"SMS,CALL" example:"SMS" doc:"How it reaches the recipient."`
-	To         string            `json:"to" example:"090-1234-5678" doc:"A phone number as people write it: national for DEFAULT_REGION, or with + and the country code."`
-	Body       *string           `json:"body,omitempty" example:"ご予約は明日10時です。" doc:"What the recipient reads (SMS, at most 1,600 characters) or hears (CALL, at most 4,000 characters of TwiML). Either body or template_id."`
-	TemplateID *int64            `json:"template_id,omitempty" doc:"A template of the same channel; its current version is used."`
-	Params     map[string]string `json:"params,omitempty" doc:"A value for each placeholder of the template, and no others."`
-	Reference  *string           `json:"reference,omitempty" maxLength:"255" doc:"Your own name for the notification."`
-}
-
-type acceptedOutput struct {
-	Location        string `header:"Location" doc:"Where to read what becomes of the notification."`
-	ContentLanguage string `header:"Content-Language" doc:"The language of error_message: ja or en."`
-	Vary            string `header:"Vary"`
-	Body            Notification
-}
-
 type notificationOutput struct {
 	ContentLanguage string `header:"Content-Language" doc:"The language of error_message: ja or en."`
 	Vary            string `header:"Vary"`
@@ -70,10 +54,10 @@ type notificationInput struct {
 }
 
 func (a *API) registerNotifications(to huma.API) {
-	send := operation("send-notification", http.MethodPost, "/notifications", "Notifications", ScopeSend, "Send an SMS or a call",
-		"The answer comes as soon as the notification is in the ledger; from then on it is sent, whatever dies. Read what became of it at the address in Location.")
-	send.DefaultStatus = http.StatusAccepted
-	huma.Register(to, withBody(send), a.send)
+	a.registerSend(to)
+
+	huma.Register(to, operation("list-notifications", http.MethodGet, "/notifications", "Notifications", ScopeRead,
+		"List notifications", "Newest first, a page at a time. What is given must all fit."), a.listNotifications)
 
 	huma.Register(to, operation("get-notification", http.MethodGet, "/notifications/{id}", "Notifications", ScopeRead,
 		"Read one notification", "", http.StatusNotFound), a.notification)
@@ -81,38 +65,9 @@ func (a *API) registerNotifications(to huma.API) {
 	huma.Register(to, operation("list-notification-events", http.MethodGet, "/notifications/{id}/events", "Notifications", ScopeRead,
 		"Read a notification's timeline", "What happened to it and what Twilio said of it, oldest first, repeats and contradictions included.",
 		http.StatusNotFound), a.events)
-}
 
-func (a *API) send(ctx context.Context, in *struct {
-	Body           body[sendRequest]
-	AcceptLanguage string `header:"Accept-Language" doc:"Chooses the language of error_message: ja, or else en." example:"ja"`
-}) (*acceptedOutput, error) {
-	draft, err := a.check(ctx, in.Body.Value, in.Body.Wrong)
-	if err != nil {
-		return nil, err
-	}
-	accepted, err := a.Store.Accept(ctx, draft)
-	if err != nil {
-		return nil, a.fail(ctx, err)
-	}
-	acceptedTotal.WithLabelValues(string(accepted.Channel)).Inc()
-	a.start(accepted.ID, accepted.Channel)
-	out := a.show(ctx, accepted, in.AcceptLanguage)
-	return &acceptedOutput{"/api/v1/notifications/" + accepted.ID.String(), out.ContentLanguage, out.Vary, out.Body}, nil
-}
-
-// start has the notification's workflow started beside the request. When it cannot be, or when too
-// many starts are in flight, the relay in the worker starts it a little later.
-func (a *API) start(id uuid.UUID, channel notify.Channel) {
-	a.Starts.Submit(func(ctx context.Context) {
-		if err := a.Starter.StartNotification(ctx, id, channel); err != nil {
-			a.Logger.WarnContext(ctx, "workflow not started: left to the relay", "notification_id", id, "error", err)
-			return
-		}
-		if err := a.Store.MarkStarted(ctx, store.Owner{Single: &id, WorkflowID: starter.NotificationWorkflowID(id)}); err != nil {
-			a.Logger.WarnContext(ctx, "start not marked: the relay will start it again, which changes nothing", "notification_id", id, "error", err)
-		}
-	})
+	a.registerCancel(to)
+	a.registerReschedule(to)
 }
 
 func (a *API) notification(ctx context.Context, in *notificationInput) (*notificationOutput, error) {
@@ -126,10 +81,12 @@ func (a *API) notification(ctx context.Context, in *notificationInput) (*notific
 
 func (a *API) show(ctx context.Context, n store.Notification, acceptLanguage string) notificationOutput {
 	language := notify.MatchLanguage(acceptLanguage)
-	workflowID := starter.NotificationWorkflowID(n.ID)
-	if n.WorkflowID != nil {
-		workflowID = *n.WorkflowID
-	}
+	return notificationOutput{ContentLanguage: string(language), Vary: "Accept-Language", Body: a.shown(ctx, n, language)}
+}
+
+// shown is a notification as the caller may see it.
+func (a *API) shown(ctx context.Context, n store.Notification, language notify.Language) Notification {
+	workflowID := ownerOf(n.ID, n.WorkflowID)
 	shown := Notification{
 		ID: n.ID, Channel: n.Channel, Status: n.Status, To: n.To, ToNational: n.ToNational,
 		Body: n.Message, TemplateID: n.TemplateID, TemplateVersion: n.TemplateVersion, Params: n.Params, Reference: n.Reference,
@@ -142,7 +99,15 @@ func (a *API) show(ctx context.Context, n store.Notification, acceptLanguage str
 	if !seesNumbers(ctx) {
 		shown.To, shown.ToNational = notify.Mask(n.To), notify.Mask(n.ToNational)
 	}
-	return notificationOutput{ContentLanguage: string(language), Vary: "Accept-Language", Body: shown}
+	return shown
+}
+
+// ownerOf is the workflow that carries a notification, or will.
+func ownerOf(id uuid.UUID, workflowID *string) string {
+	if workflowID != nil {
+		return *workflowID
+	}
+	return starter.NotificationWorkflowID(id)
 }
 
 // failureMessage says why a notification did not arrive, or nothing while it still may.

@@ -23,6 +23,8 @@ type Sender struct {
 	SendIntervalMS int64          `json:"send_interval_ms" doc:"The least time between two creates, over all workers, in milliseconds; 0: no pacing."`
 	NextSlotAt     *time.Time     `json:"next_slot_at" doc:"The earliest moment of its next create; null when it is free now."`
 	Waiting        int64          `json:"waiting" doc:"Notifications that wait to be sent."`
+	SlowedAt       *time.Time     `json:"slowed_at" doc:"When Twilio last asked it to wait, by 429 or because its queue is full."`
+	SlowCode       *string        `json:"slow_code" doc:"Twilio's error code, or the HTTP status, by which it did."`
 	StoppedAt      *time.Time     `json:"stopped_at"`
 	StopCode       *string        `json:"stop_code" doc:"Twilio's error code, or ours, that stopped it."`
 	StopReason     *string        `json:"stop_reason"`
@@ -33,7 +35,7 @@ func (a *API) registerSenders(to huma.API) {
 		"List the senders", "Each with its pace, its queue and, where an error of the account or of the sender has stopped it, why."), a.listSenders)
 
 	huma.Register(to, operation("resume-sender", http.MethodPost, "/senders/{id}/resume", "Senders", ScopeManage,
-		"Let a stopped sender go on", "Mend the cause first. What is HELD is sent then; resuming a sender that runs changes nothing.", http.StatusNotFound), a.resumeSender)
+		"Let a stopped sender go on", "Mend the cause first. What is HELD is sent then: the first of it within 10 seconds, when the workflows have noticed. Resuming a sender that runs changes nothing.", http.StatusNotFound), a.resumeSender)
 }
 
 func (a *API) listSenders(ctx context.Context, _ *struct{}) (*struct{ Body list[Sender] }, error) {
@@ -63,6 +65,7 @@ func (a *API) showSender(ctx context.Context, s store.Sender) Sender {
 	shown := Sender{
 		ID: s.ID, Channel: s.Channel, Address: s.Address, State: "running",
 		SendIntervalMS: a.Settings.SMSSendInterval.Milliseconds(), NextSlotAt: s.NextSlot, Waiting: s.Waiting,
+		SlowedAt: s.SlowedAt, SlowCode: s.SlowCode,
 		StoppedAt: s.StoppedAt, StopCode: s.StopCode, StopReason: s.StopReason,
 	}
 	if s.Channel == notify.Call {

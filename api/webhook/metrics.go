@@ -20,10 +20,6 @@ var (
 		Name: "todoku_second_sid_total",
 		Help: "Receipts with a second SID for one notification: somebody got two.",
 	})
-	unsignaledTotal = promauto.NewCounter(prometheus.CounterOpts{
-		Name: "todoku_webhook_unsignaled_total",
-		Help: "Workflows that were not told of a final status and find it in the ledger at their next check.",
-	})
 )
 
 func init() {

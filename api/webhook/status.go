@@ -7,36 +7,30 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strings"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
 
-	"github.com/todoku/todoku/api/background"
+	"github.com/todoku/todoku/api/group"
+	"github.com/todoku/todoku/api/owners"
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
-	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
 )
-
-// Signaler tells a workflow that its notification has a final status. A workflow that is closed or
-// unknown is success.
-type Signaler interface {
-	Settled(ctx context.Context, workflowID string, status notify.Status) error
-}
 
 // Handler serves the callbacks.
 type Handler struct {
 	Store     *store.Store
-	Workflows Signaler
+	Owners    *owners.Teller
 	Validator *carrier.SignatureValidator // nil: callbacks are not set up, and all are refused
 	Logger    *slog.Logger
-	Signals   *background.Tasks // what finds no place is left to the workflow's own check
+
+	receipts *group.Writer[notify.Receipt, []store.Settled]
 }
 
 // Register adds the callbacks' addresses. Each has the notification's id in its query.
 func (h *Handler) Register(to gin.IRoutes) {
+	h.receipts = group.NewWriter(h.settle, store.IsOutage)
 	to.POST(smsStatusPath, h.status(notify.SMS))
 	to.POST(callStatusPath, h.status(notify.Call))
 }
@@ -48,7 +42,7 @@ func (h *Handler) status(channel notify.Channel) gin.HandlerFunc {
 			problem.Write(c.Writer, refusal)
 			return
 		}
-		settled, err := h.Store.Settle(c.Request.Context(), receipt)
+		settled, err := h.receipts.Do(c.Request.Context(), receipt)
 		if err != nil {
 			problem.Write(c.Writer, h.failed(c.Request.Context(), err))
 			return
@@ -57,11 +51,20 @@ func (h *Handler) status(channel notify.Channel) gin.HandlerFunc {
 		c.Status(http.StatusNoContent)
 		c.Writer.WriteHeaderNow()
 		c.Writer.Flush()
-		for _, s := range settled {
-			h.report(c.Request.Context(), s)
-			h.signal(s)
-		}
+		h.tell(c.Request.Context(), settled)
 	}
+}
+
+// settle writes a group of receipts. The first of them gets all that came of it, to tell of when it
+// was answered.
+func (h *Handler) settle(ctx context.Context, receipts ...notify.Receipt) ([][]store.Settled, error) {
+	settled, err := h.Store.Settle(ctx, receipts...)
+	if err != nil {
+		return nil, err
+	}
+	results := make([][]store.Settled, len(receipts))
+	results[0] = settled
+	return results, nil
 }
 
 // receive reads a callback that Twilio signed, or says why it is refused.
@@ -89,7 +92,7 @@ func (h *Handler) failed(ctx context.Context, err error) *problem.Problem {
 	return problem.New(problem.Internal, "the callback could not be recorded: send it again")
 }
 
-// report says aloud what must not happen.
+// report logs what must not happen.
 func (h *Handler) report(ctx context.Context, s store.Settled) {
 	if s.SecondSID {
 		secondSIDTotal.Inc()
@@ -100,26 +103,14 @@ func (h *Handler) report(ctx context.Context, s store.Settled) {
 	}
 }
 
-// signal tells the workflow that carries this notification alone: it has nothing left to wait for. A
-// shard has other notifications to carry and would end at the first of them, so it finds out by its
-// own look at the ledger. A signal never starts a workflow.
-func (h *Handler) signal(s store.Settled) {
-	if !s.JustSettled() || s.WorkflowID == nil || !carriesOnly(*s.WorkflowID, s.ID) {
-		return
-	}
-	told := h.Signals.Submit(func(ctx context.Context) {
-		if err := h.Workflows.Settled(ctx, *s.WorkflowID, s.Status); err != nil {
-			unsignaledTotal.Inc()
-			h.Logger.WarnContext(ctx, "workflow not told: it will look at the ledger by itself", "notification_id", s.ID, "error", err)
+// tell reports what must not happen, and tells the workflows of what became final.
+func (h *Handler) tell(ctx context.Context, settled []store.Settled) {
+	var final []owners.Final
+	for _, s := range settled {
+		h.report(ctx, s)
+		if s.JustSettled() && s.WorkflowID != nil {
+			final = append(final, owners.Final{ID: s.ID, WorkflowID: *s.WorkflowID, Status: s.Status})
 		}
-	})
-	if !told {
-		unsignaledTotal.Inc()
 	}
-}
-
-// carriesOnly reports whether the workflow is a notification's own, or one that took its place.
-func carriesOnly(workflowID string, id uuid.UUID) bool {
-	own := starter.NotificationWorkflowID(id)
-	return workflowID == own || strings.HasPrefix(workflowID, own+"/")
+	h.Owners.Tell(final...)
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -137,6 +138,7 @@ func TestRepeatsAreAnsweredAndSignalNobody(t *testing.T) {
 
 func TestARowWithoutAWorkflowIsSettledWithoutASignal(t *testing.T) {
 	a := apitest.Start(t)
+	a.Workflows.Down()
 	answer := a.Do("POST", "/api/v1/notifications", `{"channel": "SMS", "to": "090-1234-5678", "body": "x"}`)
 	id := uuid.MustParse(answer.Body["id"].(string))
 	a.Callback(smsPath+"?id="+id.String(), sms(sid("SM", 1), "delivered"))
@@ -151,25 +153,58 @@ func TestARowWithoutAWorkflowIsSettledWithoutASignal(t *testing.T) {
 	}
 }
 
-func TestAShardIsNotToldOfOneOfItsNotifications(t *testing.T) {
+func TestAShardIsToldWhenNothingOfItIsLeft(t *testing.T) {
 	a := apitest.Start(t)
-	answer := a.Do("POST", "/api/v1/notifications", `{"channel": "SMS", "to": "090-1234-5678", "body": "x"}`)
-	id := uuid.MustParse(answer.Body["id"].(string))
-	a.Eventually("its start is marked", func() bool {
-		left, err := a.Store.Unstarted(t.Context(), 0, 10)
-		return err == nil && len(left) == 0
-	})
-	claimBy(t, a, id, "relay/1")
-	a.Callback(smsPath+"?id="+id.String(), sms(sid("SM", 1), "delivered"))
-	if got := status(t, a, id); got != "SUCCESS" {
-		t.Errorf("status = %s, want SUCCESS", got)
+	a.Workflows.Down() // nobody owns the rows yet
+	const shard = "relay/1"
+	var ids []uuid.UUID
+	for range 3 {
+		answer := a.Do("POST", "/api/v1/notifications", `{"channel": "SMS", "to": "090-1234-5678", "body": "x"}`)
+		id := uuid.MustParse(answer.Body["id"].(string))
+		claimBy(t, a, id, shard)
+		ids = append(ids, id)
 	}
-	if err := a.Stop(); err != nil {
-		t.Fatal(err)
+	a.Workflows.Up()
+	for i, id := range ids {
+		if signals := a.Workflows.Signals(); len(signals) != 0 {
+			t.Errorf("signals after %d of 3: %v", i, signals)
+		}
+		if answer := a.Callback(smsPath+"?id="+id.String(), sms(sid("SM", i+1), "delivered")); answer.Status != http.StatusNoContent {
+			t.Fatalf("answer = %d %s", answer.Status, answer.Text)
+		}
 	}
-	if got := a.Workflows.Signals(); len(got) != 0 {
-		t.Errorf("signals = %v, want none: the shard would end", got)
+	want := []apitest.Signal{{WorkflowID: shard, Status: notify.Success}}
+	a.Eventually("the shard is told once", func() bool { return slices.Equal(a.Workflows.Signals(), want) })
+}
+
+func TestManyCallbacksAtOnceAreEachAnsweredAndKept(t *testing.T) {
+	a := apitest.Start(t)
+	var ids []uuid.UUID
+	for range 40 {
+		id, _ := claimed(t, a, notify.SMS)
+		ids = append(ids, id)
 	}
+	var all sync.WaitGroup
+	for i, id := range ids {
+		for _, word := range []string{"sent", "delivered", "sent"} {
+			all.Go(func() {
+				if answer := a.Callback(smsPath+"?id="+id.String(), sms(sid("SM", i+1), word)); answer.Status != http.StatusNoContent {
+					t.Errorf("answer = %d %s", answer.Status, answer.Text)
+				} else if events, err := a.Store.Events(t.Context(), id); err != nil || !slices.ContainsFunc(events, func(e store.Event) bool {
+					return e.TwilioStatus != nil && *e.TwilioStatus == word
+				}) {
+					t.Errorf("%s was answered and is not in the timeline (%v)", word, err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	for _, id := range ids {
+		if got := status(t, a, id); got != "SUCCESS" {
+			t.Errorf("status = %s, want SUCCESS", got)
+		}
+	}
+	a.Eventually("each workflow is told", func() bool { return len(a.Workflows.Signals()) == len(ids) })
 }
 
 func TestWhatTwilioDidNotSignIsRefusedAndCounted(t *testing.T) {

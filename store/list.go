@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/todoku/todoku/notify"
+)
+
+// Filter chooses notifications. Its zero value chooses all; what is set must all fit.
+type Filter struct {
+	Statuses    []notify.Status // one of these; HELD: accepted while its sender is stopped, which ACCEPTED leaves out
+	Channel     notify.Channel
+	CreatedFrom time.Time // inclusive
+	CreatedTo   time.Time // exclusive
+	ToHash      []byte    // of the number; see notify.PhoneNumber.Hash
+	Reference   *string
+}
+
+// Place is the place of a notification in the list, which is ordered by both.
+type Place struct {
+	CreatedAt time.Time
+	ID        uuid.UUID
+}
+
+// Place is where the notification stands in the list.
+func (n Notification) Place() Place { return Place{n.CreatedAt, n.ID} }
+
+// Notifications lists what the filter chooses, newest first, after the place given (nil: from the
+// start); at most limit.
+func (s *Store) Notifications(ctx context.Context, filter Filter, after *Place, limit int) ([]Notification, error) {
+	sql, args := filter.query(after, limit)
+	page, err := many(ctx, s, pgx.RowToStructByPos[Notification], sql, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list notifications: %w", err)
+	}
+	return page, nil
+}
+
+// query asks for a page. Of several statuses it takes a page each and merges them, so that each is
+// read along an index of its own. Statuses are constants in the text: the planner uses a partial
+// index only where it can see that the index has all it needs.
+func (f Filter) query(after *Place, limit int) (sql string, args []any) {
+	arg := func(value any) string {
+		args = append(args, value)
+		return fmt.Sprintf("$%d", len(args))
+	}
+	var conditions []string
+	where := func(condition string) { conditions = append(conditions, condition) }
+	if f.Channel != "" {
+		where("n.channel = " + arg(f.Channel))
+	}
+	if !f.CreatedFrom.IsZero() {
+		where("n.created_at >= " + arg(f.CreatedFrom))
+	}
+	if !f.CreatedTo.IsZero() {
+		where("n.created_at < " + arg(f.CreatedTo))
+	}
+	if f.ToHash != nil {
+		where("n.to_hash = " + arg(f.ToHash))
+	}
+	if f.Reference != nil {
+		where("n.reference = " + arg(*f.Reference))
+	}
+	if after != nil {
+		where("(n.created_at, n.id) < (" + arg(after.CreatedAt) + ", " + arg(after.ID) + ")")
+	}
+	most := arg(limit)
+
+	pages := make([]string, 0, len(f.Statuses))
+	for _, status := range f.conditions() {
+		all := append(slices.Clone(conditions), status...)
+		text := "SELECT n.* FROM notifications n"
+		if len(all) > 0 {
+			text += " WHERE " + strings.Join(all, " AND ")
+		}
+		pages = append(pages, "("+text+" ORDER BY n.created_at DESC, n.id DESC LIMIT "+most+")")
+	}
+	return `
+		SELECT ` + notificationColumns + `
+		FROM (` + strings.Join(pages, " UNION ALL ") + `) n
+		JOIN senders s ON s.id = n.sender_id
+		ORDER BY n.created_at DESC, n.id DESC
+		LIMIT ` + most, args
+}
+
+// conditions are those of each status that is asked for; those of one page when any will do.
+func (f Filter) conditions() [][]string {
+	const stopped = "(SELECT id FROM senders WHERE stopped_at IS NOT NULL)"
+	var all [][]string
+	for _, status := range notify.Statuses { // in this order, and each once
+		if !slices.Contains(f.Statuses, status) {
+			continue
+		}
+		switch status {
+		case notify.Held:
+			all = append(all, []string{"n.status = 'ACCEPTED'", "n.sender_id IN " + stopped})
+		case notify.Accepted:
+			all = append(all, []string{"n.status = 'ACCEPTED'", "n.sender_id NOT IN " + stopped})
+		default:
+			all = append(all, []string{"n.status = '" + string(status) + "'"})
+		}
+	}
+	if len(all) == 0 {
+		return [][]string{nil}
+	}
+	return all
+}

@@ -1,0 +1,194 @@
+package store_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/todoku/todoku/devstack/devstacktest"
+	"github.com/todoku/todoku/migrations"
+	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/store"
+)
+
+func list(t testing.TB, s *store.Store, filter store.Filter, after *store.Place, limit int) []store.Notification {
+	t.Helper()
+	page, err := s.Notifications(t.Context(), filter, after, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page
+}
+
+func ids(page []store.Notification) []uuid.UUID {
+	all := make([]uuid.UUID, len(page))
+	for i, n := range page {
+		all[i] = n.ID
+	}
+	return all
+}
+
+func TestPagesHaveEachNotificationOnceNewestFirst(t *testing.T) {
+	s := openStore(t)
+	var want []uuid.UUID
+	for range 7 {
+		want = slices.Insert(want, 0, accept(t, s, notify.SMS, false))
+	}
+	// Those of one group have the same time.
+	for _, a := range acceptAll(t, s, plain(t, s), plain(t, s), plain(t, s), plain(t, s), plain(t, s)) {
+		want = slices.Insert(want, 0, a.Notification.ID)
+	}
+	slices.SortStableFunc(want[:5], func(a, b uuid.UUID) int { return -slices.Compare(a[:], b[:]) })
+	var got []uuid.UUID
+	for after := (*store.Place)(nil); ; {
+		page := list(t, s, store.Filter{}, after, 3)
+		got = append(got, ids(page)...)
+		if len(page) < 3 {
+			break
+		}
+		last := page[2].Place()
+		after = &last
+		accept(t, s, notify.SMS, false) // what comes meanwhile moves nothing
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("pages have\n%v, want\n%v", got, want)
+	}
+}
+
+// plain is a notification without a key.
+func plain(t testing.TB, s *store.Store) store.NewNotification {
+	t.Helper()
+	n := under(t, s, 0, "", "hello", nil)
+	n.Once = nil
+	return n
+}
+
+func TestFiltersChooseWhatFitsAllOfThem(t *testing.T) {
+	s := openStore(t)
+	stopped, err := s.EnsureSender(t.Context(), notify.Call, "+15005550007")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference, otherNumber := "order-1", []byte("another number")
+	add := func(change func(*store.NewNotification)) uuid.UUID {
+		t.Helper()
+		n := plain(t, s)
+		change(&n)
+		acceptAll(t, s, n)
+		return n.ID
+	}
+	accepted := add(func(*store.NewNotification) {})
+	held := add(func(n *store.NewNotification) { n.Channel, n.SenderID = notify.Call, stopped })
+	named := add(func(n *store.NewNotification) { n.Reference = &reference })
+	elsewhere := add(func(n *store.NewNotification) { n.ToHash = otherNumber })
+	failed := add(func(*store.NewNotification) {})
+	decide(t, s, failed, notify.Expire, notify.CodeSendDeadline)
+	canceled := add(func(*store.NewNotification) {})
+	cancel(t, s, canceled)
+	if err := s.StopSender(t.Context(), stopped, false, "21606", "it cannot call"); err != nil {
+		t.Fatal(err)
+	}
+	at := read(t, s, named).CreatedAt
+	for name, test := range map[string]struct {
+		filter store.Filter
+		want   []uuid.UUID
+	}{
+		"nothing":              {store.Filter{}, []uuid.UUID{canceled, failed, elsewhere, named, held, accepted}},
+		"a status":             {store.Filter{Statuses: []notify.Status{notify.Failed}}, []uuid.UUID{failed}},
+		"two statuses":         {store.Filter{Statuses: []notify.Status{notify.Canceled, notify.Failed}}, []uuid.UUID{canceled, failed}},
+		"a status twice":       {store.Filter{Statuses: []notify.Status{notify.Failed, notify.Failed}}, []uuid.UUID{failed}},
+		"held":                 {store.Filter{Statuses: []notify.Status{notify.Held}}, []uuid.UUID{held}},
+		"accepted":             {store.Filter{Statuses: []notify.Status{notify.Accepted}}, []uuid.UUID{elsewhere, named, accepted}},
+		"accepted or held":     {store.Filter{Statuses: []notify.Status{notify.Accepted, notify.Held}}, []uuid.UUID{elsewhere, named, held, accepted}},
+		"a channel":            {store.Filter{Channel: notify.Call}, []uuid.UUID{held}},
+		"a number":             {store.Filter{ToHash: otherNumber}, []uuid.UUID{elsewhere}},
+		"a reference":          {store.Filter{Reference: &reference}, []uuid.UUID{named}},
+		"from a time on":       {store.Filter{CreatedFrom: at}, []uuid.UUID{canceled, failed, elsewhere, named}},
+		"before a time":        {store.Filter{CreatedTo: at}, []uuid.UUID{held, accepted}},
+		"a number at a time":   {store.Filter{ToHash: otherNumber, CreatedTo: at}, nil},
+		"a status of a number": {store.Filter{ToHash: otherNumber, Statuses: []notify.Status{notify.Accepted, notify.Failed}}, []uuid.UUID{elsewhere}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			page := list(t, s, test.filter, nil, 10)
+			if !slices.Equal(ids(page), test.want) && len(page)+len(test.want) > 0 {
+				t.Errorf("the list has\n%v, want\n%v", ids(page), test.want)
+			}
+			for _, n := range page {
+				if want := n.ID == held; (n.Status == notify.Held) != want {
+					t.Errorf("%s reads %s", n.ID, n.Status)
+				}
+			}
+		})
+	}
+}
+
+const planRows = 100_000
+
+// Every page is found along an index, also with the statistics of a large ledger, in which nearly
+// all is delivered.
+func TestNoPageReadsTheWholeLedger(t *testing.T) {
+	url := devstacktest.PostgresFromTemplate(t, "ledger", func(url string) error {
+		_, err := migrations.Up(context.Background(), url)
+		return err
+	})
+	db, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close(context.Background())
+	if _, err := db.Exec(t.Context(), `
+		INSERT INTO senders (channel, address, stopped_at, stop_code) VALUES ('SMS', '+15005550006', NULL, NULL), ('CALL', '+15005550006', now(), '21606')`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(t.Context(), `
+		INSERT INTO notifications (id, channel, status, claim_token, reference, to_number, to_national, to_hash, message, sender_id, created_at)
+		SELECT gen_random_uuid(), CASE WHEN i % 20 = 0 THEN 'CALL' ELSE 'SMS' END::channel, status::notification_status,
+			CASE status WHEN 'SENDING' THEN gen_random_uuid() END, 'order-' || i,
+			'+12025550143', '(202) 555-0143', decode(md5((i % $1 / 4)::text), 'hex'), 'hello', CASE WHEN i % 20 = 0 THEN 2 ELSE 1 END,
+			now() - i * interval '10 s'
+		FROM generate_series(1, $1) AS i,
+			LATERAL (SELECT CASE WHEN i < $1 / 100 THEN (ARRAY ['ACCEPTED', 'SENDING', 'PENDING'])[1 + i % 3]
+				WHEN i % 40 = 0 THEN (ARRAY ['FAILED', 'UNKNOWN', 'SKIPPED', 'CANCELED'])[1 + i / 40 % 4] ELSE 'SUCCESS' END AS status) AS s`, planRows); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(t.Context(), `ANALYZE`); err != nil {
+		t.Fatal(err)
+	}
+	reference, hour := "order-7", time.Hour
+	after := &store.Place{CreatedAt: time.Now().Add(-hour), ID: uuid.New()}
+	filters := map[string]store.Filter{
+		"all":                {},
+		"an hour":            {CreatedFrom: time.Now().Add(-2 * hour), CreatedTo: time.Now().Add(-hour)},
+		"calls":              {Channel: notify.Call},
+		"a number":           {ToHash: []byte("0123456789abcdef")},
+		"failed to it":       {ToHash: []byte("0123456789abcdef"), Statuses: []notify.Status{notify.Failed}},
+		"a reference":        {Reference: &reference},
+		"what went wrong":    {Statuses: []notify.Status{notify.Failed, notify.Unknown}},
+		"everything by name": {Statuses: notify.Statuses},
+	}
+	for _, status := range notify.Statuses {
+		filters[string(status)] = store.Filter{Statuses: []notify.Status{status}}
+	}
+	for name, filter := range filters {
+		for _, from := range []*store.Place{nil, after} {
+			sql, args := filter.Query(from, 51)
+			rows, err := db.Query(t.Context(), "EXPLAIN "+sql, args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan := strings.Join(lines, "\n")
+			if strings.Contains(plan, "Seq Scan on notifications") {
+				t.Errorf("%s, after a page: %v:\n%s", name, from != nil, plan)
+			}
+		}
+	}
+}
