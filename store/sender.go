@@ -28,10 +28,15 @@ type Sender struct {
 
 // EnsureSender returns the id of the channel's sender with that address, adding it when it is new.
 func (s *Store) EnsureSender(ctx context.Context, channel notify.Channel, address string) (int64, error) {
-	id, err := one(ctx, s, pgx.RowTo[int64], `
-		INSERT INTO senders (channel, address) VALUES ($1, $2)
-		ON CONFLICT (channel, address) DO UPDATE SET address = EXCLUDED.address
-		RETURNING id`, channel, address)
+	const find = `SELECT id FROM senders WHERE channel = $1 AND address = $2`
+	id, err := one(ctx, s, pgx.RowTo[int64], find, channel, address)
+	if errors.Is(err, ErrNotFound) {
+		if _, err = s.pool.Exec(ctx, `
+			INSERT INTO senders (channel, address) VALUES ($1, $2)
+			ON CONFLICT (channel, address) DO NOTHING`, channel, address); err == nil {
+			id, err = one(ctx, s, pgx.RowTo[int64], find, channel, address)
+		}
+	}
 	if err != nil {
 		return 0, fmt.Errorf("ensure sender: %w", err)
 	}

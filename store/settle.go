@@ -235,7 +235,8 @@ WITH told AS MATERIALIZED (` + told + `
 	FROM told t
 	LEFT JOIN notifications n ON t.id IS NULL AND n.twilio_sid = t.sid
 ), row AS MATERIALIZED (
-	SELECT n.*
+	SELECT n.id, n.channel, n.status, n.workflow_id, n.sender_id, n.failure_code, n.require_human, n.twilio_sid, n.twilio_status,
+		n.carrier_rank, n.twilio_error_code, n.error_message, n.segments, n.duration_seconds, n.answered_by
 	FROM notifications n
 	WHERE (n.id, n.channel) IN (SELECT id, channel FROM input)
 	ORDER BY n.id

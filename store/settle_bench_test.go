@@ -72,3 +72,30 @@ func pending(b *testing.B, db *pgx.Conn, sender int64, rows int) {
 		FROM generate_series(0, $2::int - 1) AS n`, sender, rows)
 	execute(b, db, `ANALYZE notifications`)
 }
+
+// BenchmarkSettleGroups settles callbacks as a busy webhook does: what each says of its row is new.
+func BenchmarkSettleGroups(b *testing.B) {
+	s := openStore(b)
+	for _, size := range []int{1, 32} {
+		b.Run(fmt.Sprint("of ", size), func(b *testing.B) {
+			words := []string{"queued", "sending", "sent", "delivered"}
+			group := make([]notify.Receipt, size)
+			n := 0
+			for b.Loop() {
+				if n%len(words) == 0 {
+					b.StopTimer()
+					for i := range group {
+						group[i] = notify.Receipt{NotificationID: accept(b, s, notify.SMS, false).String(), Channel: notify.SMS, SID: newSID("SM"), Source: notify.FromWebhook}
+					}
+					b.StartTimer()
+				}
+				for i := range group {
+					group[i].Word = words[n%len(words)]
+				}
+				settle(b, s, group...)
+				n++
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(n*size), "µs/receipt")
+		})
+	}
+}

@@ -8,12 +8,17 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
+
+// defaultConnections is how many connections a process opens at most, where its DATABASE_URL does
+// not say otherwise with pool_max_conns: enough for every lane of groups, and for reads beside them.
+const defaultConnections = 16
 
 // ErrNotFound means that the ledger has no such row.
 var ErrNotFound = errors.New("not found")
@@ -28,8 +33,20 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, errors.New("DATABASE_URL cannot be read as postgres://USER:PASSWORD@HOST:PORT/DATABASE")
 	}
-	if config.ConnConfig.RuntimeParams["application_name"] == "" {
-		config.ConnConfig.RuntimeParams["application_name"] = "todoku"
+	for name, value := range map[string]string{
+		"application_name": "todoku",
+		"jit":              "off", // our statements are short: compiling one takes longer than running it
+
+		// Every statement of ours has its index. A plan that was made, and is kept, while the tables are
+		// small or without statistics would read them whole when they are large.
+		"enable_seqscan": "off",
+	} {
+		if config.ConnConfig.RuntimeParams[name] == "" {
+			config.ConnConfig.RuntimeParams[name] = value
+		}
+	}
+	if !strings.Contains(url, "pool_max_conns") {
+		config.MaxConns = defaultConnections
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

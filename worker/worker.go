@@ -131,7 +131,11 @@ func (w *Worker) awaitTemporal(ctx context.Context) bool {
 	}
 }
 
-// background repairs every few minutes what others may have removed, and runs the relay.
+// keysAreKept is how long the answer to a request with an Idempotency-Key is remembered.
+const keysAreKept = 48 * time.Hour
+
+// background runs the relay, and every few minutes repairs what others may have removed and forgets
+// what is too old.
 func (w *Worker) background(ctx context.Context) {
 	var g errgroup.Group
 	g.Go(func() error {
@@ -144,6 +148,7 @@ func (w *Worker) background(ctx context.Context) {
 		defer every.Stop()
 		for {
 			w.repair(ctx)
+			w.forget(ctx)
 			select {
 			case <-ctx.Done():
 				return nil
@@ -159,5 +164,12 @@ func (w *Worker) repair(ctx context.Context) {
 	err := errors.Join(w.Starter.EnsureSearchAttributes(ctx), w.Starter.EnsureReconcileSchedule(ctx))
 	if err != nil && ctx.Err() == nil {
 		w.Log.Warn("search attributes and schedules could not be checked", "error", err)
+	}
+}
+
+// forget purges what is kept for a time only.
+func (w *Worker) forget(ctx context.Context) {
+	if _, err := w.Store.PurgeIdempotencyKeys(ctx, keysAreKept); err != nil && ctx.Err() == nil {
+		w.Log.Warn("old idempotency keys stay for now", "error", err)
 	}
 }
