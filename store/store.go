@@ -75,7 +75,7 @@ func IsOutage(err error) bool {
 	var answer *pgconn.PgError
 	if errors.As(err, &answer) {
 		switch answer.Code[:2] {
-		case "08", "53", "57": // connection exception, insufficient resources, operator intervention
+		case "08", "53", "57", "58": // connection exception, insufficient resources, operator intervention, system error
 			return true
 		}
 		return false

@@ -16,10 +16,6 @@ var (
 		Name: "todoku_webhook_rejected_total",
 		Help: "Callbacks that were refused.",
 	}, []string{"reason"})
-	secondSIDTotal = promauto.NewCounter(prometheus.CounterOpts{
-		Name: "todoku_second_sid_total",
-		Help: "Receipts with a second SID for one notification: somebody got two.",
-	})
 )
 
 func init() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/api/group"
 	"github.com/todoku/todoku/api/owners"
 	"github.com/todoku/todoku/api/problem"
@@ -25,7 +26,7 @@ type Handler struct {
 	Validator *carrier.SignatureValidator // nil: callbacks are not set up, and all are refused
 	Logger    *slog.Logger
 
-	receipts *group.Writer[notify.Receipt, []store.Settled]
+	receipts *group.Writer[notify.Receipt, struct{}]
 }
 
 // Register adds the callbacks' addresses. Each has the notification's id in its query.
@@ -42,29 +43,26 @@ func (h *Handler) status(channel notify.Channel) gin.HandlerFunc {
 			problem.Write(c.Writer, refusal)
 			return
 		}
-		settled, err := h.receipts.Do(c.Request.Context(), receipt)
-		if err != nil {
+		if _, err := h.receipts.Do(c.Request.Context(), receipt); err != nil {
 			problem.Write(c.Writer, h.failed(c.Request.Context(), err))
 			return
 		}
 		countReceipt(receipt)
 		c.Status(http.StatusNoContent)
-		c.Writer.WriteHeaderNow()
-		c.Writer.Flush()
-		h.tell(c.Request.Context(), settled)
 	}
 }
 
-// settle writes a group of receipts. The first of them gets all that came of it, to tell of when it
-// was answered.
-func (h *Handler) settle(ctx context.Context, receipts ...notify.Receipt) ([][]store.Settled, error) {
+// settle writes a group of receipts, and does what follows from it, whoever still waits for an answer.
+func (h *Handler) settle(ctx context.Context, receipts ...notify.Receipt) ([]struct{}, error) {
 	settled, err := h.Store.Settle(ctx, receipts...)
 	if err != nil {
 		return nil, err
 	}
-	results := make([][]store.Settled, len(receipts))
-	results[0] = settled
-	return results, nil
+	if err := activities.Heed(ctx, h.Store, h.Logger, settled...); err != nil {
+		h.Logger.ErrorContext(ctx, "sender not stopped: the next such receipt will stop it", "error", err)
+	}
+	h.tell(settled)
+	return make([]struct{}, len(receipts)), nil
 }
 
 // receive reads a callback that Twilio signed, or says why it is refused.
@@ -92,22 +90,10 @@ func (h *Handler) failed(ctx context.Context, err error) *problem.Problem {
 	return problem.New(problem.Internal, "the callback could not be recorded: send it again")
 }
 
-// report logs what must not happen.
-func (h *Handler) report(ctx context.Context, s store.Settled) {
-	if s.SecondSID {
-		secondSIDTotal.Inc()
-		h.Logger.ErrorContext(ctx, "two SIDs for one notification: somebody got two", "notification_id", s.ID, "channel", s.Channel)
-	}
-	if s.Conflict {
-		h.Logger.WarnContext(ctx, "two final statuses of Twilio disagree", "notification_id", s.ID, "channel", s.Channel, "status", s.Status)
-	}
-}
-
-// tell reports what must not happen, and tells the workflows of what became final.
-func (h *Handler) tell(ctx context.Context, settled []store.Settled) {
+// tell tells the workflows of what became final, beside the answers.
+func (h *Handler) tell(settled []store.Settled) {
 	var final []owners.Final
 	for _, s := range settled {
-		h.report(ctx, s)
 		if s.JustSettled() && s.WorkflowID != nil {
 			final = append(final, owners.Final{ID: s.ID, WorkflowID: *s.WorkflowID, Status: s.Status})
 		}

