@@ -7,7 +7,7 @@ RACE := $(if $(shell command -v cc gcc clang 2>/dev/null),-race)
 TEMPORAL := $(shell command -v temporal 2>/dev/null || echo .bin/temporal)
 PACKAGES ?= ./...
 
-.PHONY: help dev test lint bench build clean
+.PHONY: help dev test lint bench chaos build clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z.\/]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,8 +26,11 @@ lint: ## gofmt, go vet, staticcheck, workflowcheck
 	go tool staticcheck ./...
 	go tool workflowcheck ./workflows
 
-bench: $(TEMPORAL) ## run every benchmark
-	go test -run '^$$' -bench . -benchmem $(PACKAGES)
+bench: $(TEMPORAL) ## measure the product beside its references, and write docs/benchmarks.md (about 10 minutes)
+	@go run ./bench $(ARGS)
+
+chaos: $(TEMPORAL) ## kill and freeze processes under load, and count what arrived (about 10 minutes)
+	go test -count=1 -v -timeout 60m ./chaos -kills 20 -singles 5000 -long $(ARGS)
 
 build: ## build the binary into .bin/
 	@mkdir -p .bin

@@ -1,0 +1,63 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+)
+
+// Temporal answers what the product's workflows cost and whether any is left.
+type Temporal struct{ client client.Client }
+
+func dialTemporal(address string) (*Temporal, error) {
+	c, err := client.NewLazyClient(client.Options{HostPort: address, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	if err != nil {
+		return nil, fmt.Errorf("prepare Temporal client: %w", err)
+	}
+	return &Temporal{c}, nil
+}
+
+// Cost is what a workflow has written so far.
+type Cost struct{ Events, Transitions int64 }
+
+// Cost reads what a workflow has cost.
+func (t *Temporal) Cost(ctx context.Context, workflowID string) (Cost, error) {
+	description, err := t.client.DescribeWorkflow(ctx, workflowID, "")
+	if err != nil {
+		return Cost{}, fmt.Errorf("describe workflow: %w", err)
+	}
+	info := description.RawResponse.WorkflowExecutionInfo
+	return Cost{info.HistoryLength, info.StateTransitionCount}, nil
+}
+
+// Open names some of the workflows that carry notifications and have not ended.
+func (t *Temporal) Open(ctx context.Context) ([]string, error) {
+	answer, err := t.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		PageSize: 100,
+		Query:    `ExecutionStatus = "Running" AND WorkflowType IN ("Notification", "Shard")`,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list open workflows: %w", err)
+	}
+	var open []string
+	for _, execution := range answer.Executions {
+		open = append(open, execution.Execution.WorkflowId)
+	}
+	return open, nil
+}
+
+// AwaitClosed waits until no workflow that carries notifications is open, at most so long, and returns
+// some of those that are.
+func (t *Temporal) AwaitClosed(ctx context.Context, limit time.Duration) (open []string, err error) {
+	for end := time.Now().Add(limit); time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, 250*time.Millisecond) {
+		if open, err = t.Open(ctx); err == nil && len(open) == 0 {
+			break
+		}
+	}
+	return open, err
+}
