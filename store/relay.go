@@ -18,22 +18,28 @@ type Waiting struct {
 	SenderID int64
 	Channel  notify.Channel
 	Count    int64
+	Stopped  bool // the sender is: there is nothing to start
+	Busy     bool // the sender has no free slot: somebody sends at its pace, or the carrier asked it to wait
 }
 
 // Waiting counts, by sender, the singles that wait for the relay, up to limit altogether.
 func (s *Store) Waiting(ctx context.Context, limit int) ([]Waiting, error) {
 	counts, err := many(ctx, s, pgx.RowToStructByPos[Waiting], `
-		SELECT sender_id, channel::text, count(*)
+		SELECT s.id, s.channel::text, waiting.count, s.stopped_at IS NOT NULL, s.next_slot > clock_timestamp()
 		FROM (
-			SELECT sender_id, channel
-			FROM notifications
-			WHERE started_at IS NULL AND workflow_id IS NULL AND status IN ('ACCEPTED', 'SENDING', 'PENDING')
-				AND relay_at <= clock_timestamp()
-			ORDER BY relay_at
-			LIMIT $1
+			SELECT sender_id, count(*) AS count
+			FROM (
+				SELECT sender_id
+				FROM notifications
+				WHERE started_at IS NULL AND workflow_id IS NULL AND status IN ('ACCEPTED', 'SENDING', 'PENDING')
+					AND relay_at <= clock_timestamp()
+				ORDER BY relay_at
+				LIMIT $1
+			) AS row
+			GROUP BY sender_id
 		) AS waiting
-		GROUP BY sender_id, channel
-		ORDER BY sender_id`, limit)
+		JOIN senders s ON s.id = waiting.sender_id
+		ORDER BY s.id`, limit)
 	if err != nil {
 		return nil, fmt.Errorf("count waiting notifications: %w", err)
 	}

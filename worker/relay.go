@@ -20,9 +20,11 @@ const (
 
 	// Temporal starts a few dozen workflows a second on a small machine. When more singles of a sender
 	// wait, they are carried in shards, each by one workflow that takes what waits until it is full. A
-	// shard takes a moment to begin, so another one follows soon only when more waits than it can take.
-	relaySingles = 16
-	shardPause   = 500 * time.Millisecond
+	// shard takes a moment to begin, so another one follows soon only when more waits than it can take;
+	// and while somebody uses every slot of the sender, another one would only wait beside him.
+	relaySingles  = 16
+	shardPause    = 500 * time.Millisecond
+	shardPatience = 10 * time.Second
 )
 
 // wakeAfter is how long a row that could be claimed may wait before its owner is woken, and how
@@ -79,13 +81,15 @@ func (r *Relay) startWaiting(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var surging []int64
+	var leaveOut []int64
 	for _, w := range waiting {
-		if w.Count <= relaySingles || r.ShardSize == 1 {
-			continue
+		surging := w.Count > relaySingles && r.ShardSize > 1
+		if surging || w.Stopped {
+			leaveOut = append(leaveOut, w.SenderID)
 		}
-		surging = append(surging, w.SenderID)
-		if w.Count < int64(r.ShardSize) && time.Since(r.sharded[w.SenderID]) < shardPause {
+		since := time.Since(r.sharded[w.SenderID])
+		enough := w.Busy && since < shardPatience || w.Count < int64(r.ShardSize) && since < shardPause
+		if !surging || w.Stopped || enough {
 			continue
 		}
 		if err := r.startShard(ctx, w); err != nil {
@@ -93,7 +97,7 @@ func (r *Relay) startWaiting(ctx context.Context) error {
 		}
 		r.sharded[w.SenderID] = time.Now()
 	}
-	return r.startUnstarted(ctx, surging)
+	return r.startUnstarted(ctx, leaveOut)
 }
 
 func (r *Relay) startShard(ctx context.Context, w store.Waiting) error {
@@ -105,9 +109,10 @@ func (r *Relay) startShard(ctx context.Context, w store.Waiting) error {
 	return r.Starter.StartShard(ctx, id, w.Channel, w.SenderID)
 }
 
-// startUnstarted starts the workflows of singles, those of surging senders excepted, and of heirs.
-func (r *Relay) startUnstarted(ctx context.Context, surging []int64) error {
-	waiting, err := r.Store.Unstarted(ctx, surging, relaySingles)
+// startUnstarted starts the workflows of singles, those of surging and stopped senders excepted, and
+// of heirs.
+func (r *Relay) startUnstarted(ctx context.Context, leaveOut []int64) error {
+	waiting, err := r.Store.Unstarted(ctx, leaveOut, relaySingles)
 	if err != nil || len(waiting) == 0 {
 		return err
 	}

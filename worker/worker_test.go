@@ -150,29 +150,46 @@ func TestABurstIsCarriedInShards(t *testing.T) {
 
 func TestAWorkflowThatIsGoneIsReplaced(t *testing.T) {
 	h := newHouse(t)
-	if err := h.store.StopSender(t.Context(), h.sender, false, "21606", "stopped by the test"); err != nil {
+	// Its sender has no slot for a while, so the workflow waits.
+	if err := h.store.DelaySender(t.Context(), h.sender, 5*time.Second, "429"); err != nil {
 		t.Fatal(err)
 	}
 	id := h.accept(1)[0]
 	workflowID := starter.NotificationWorkflowID(id)
 	c := h.starter.Client()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if run, err := c.DescribeWorkflow(t.Context(), workflowID, ""); err == nil && run.RawResponse.WorkflowExecutionInfo.HistoryLength > 10 {
-			break // it waits for its sender
+		if run, err := c.DescribeWorkflow(t.Context(), workflowID, ""); err == nil && run.RawResponse.WorkflowExecutionInfo.HistoryLength >= 5 {
+			break // it tries to send, and waits
 		}
 		if time.Now().After(end) {
 			t.Fatal("the workflow was not started")
 		}
 	}
-	// The first claim makes it the owner; before that, nobody would miss it.
 	if err := c.TerminateWorkflow(t.Context(), workflowID, "", "lost, for the test"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.store.ResumeSender(t.Context(), h.sender); err != nil {
 		t.Fatal(err)
 	}
 	if n := h.await(id, notify.Success); !strings.HasPrefix(*n.WorkflowID, workflowID+"/r") {
 		t.Errorf("the owner is %s, want an heir of %s", *n.WorkflowID, workflowID)
+	}
+}
+
+func TestNothingIsStartedForAStoppedSender(t *testing.T) {
+	h := newHouse(t)
+	if err := h.store.StopSender(t.Context(), h.sender, false, "21606", "stopped by the test"); err != nil {
+		t.Fatal(err)
+	}
+	ids := h.accept(30)
+	time.Sleep(2 * time.Second) // twenty looks of the relay
+	for _, id := range ids {
+		if n := h.await(id, notify.Held); n.WorkflowID != nil {
+			t.Fatalf("%s was started", *n.WorkflowID)
+		}
+	}
+	if _, err := h.store.ResumeSender(t.Context(), h.sender); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		h.await(id, notify.Success)
 	}
 }
 
