@@ -184,7 +184,7 @@ func TestMetricsCountByRouteAndNotByPath(t *testing.T) {
 		`todoku_http_request_duration_seconds_count{method="POST",route="/api/v1/notifications"}`,
 		`todoku_notifications_accepted_total{channel="SMS"}`,
 		`todoku_webhook_rejected_total{reason="forged"}`,
-		`todoku_second_sid_total`,
+		`todoku_second_sids_total`,
 	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("/metrics lacks %s", want)

@@ -38,7 +38,7 @@ type path struct {
 	name    string
 	shard   bool
 	answers map[string][]any // by activity: an activities.Next or an error
-	signals []string         // sent one after the other, 200 ms apart
+	signals []string         // sent one after the other, 2 s apart
 	open    bool             // the workflow still waits when the history is taken
 }
 
@@ -60,7 +60,8 @@ var paths = []path{
 	{name: "refused", answers: map[string][]any{"Send": {activities.Next{Action: activities.Done, Status: notify.Failed}}}},
 	{name: "not-in-the-ledger", answers: map[string][]any{"Send": {temporal.NewNonRetryableApplicationError("the ledger has no such notification", "NotFound", nil)}}},
 	{name: "still-waiting", answers: map[string][]any{"Send": {waiting}}, open: true},
-	{name: "shard-settled-by-webhook", shard: true, answers: map[string][]any{"Send": {later(activities.Send), waiting}}, signals: []string{workflows.SettledSignal}},
+	{name: "shard-settled-by-webhook", shard: true, answers: map[string][]any{
+		"Send": {later(activities.Send), waiting}, "CheckStatus": {activities.Next{Action: activities.Done}}}, signals: []string{workflows.SettledSignal}},
 	{name: "shard-settled-by-check", shard: true, answers: map[string][]any{
 		"Send": {later(activities.LookUp)}, "LookUp": {later(activities.CheckStatus)}, "CheckStatus": {activities.Next{Action: activities.Done}}}},
 }
@@ -185,7 +186,7 @@ func recordHistory(t *testing.T, c client.Client, s *script, p path) {
 		t.Fatal(err)
 	}
 	for _, name := range p.signals {
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
 		if err := c.SignalWorkflow(t.Context(), options.ID, "", name, notify.Success); err != nil {
 			t.Fatal(err)
 		}
