@@ -37,6 +37,7 @@ build: ## build the binary into .bin/
 	@go build -o .bin/todoku .
 
 clean: ## delete what was built and the data of `make dev`
+	@if [ -e .todoku/ready.json ]; then echo "todoku dev runs here: stop it first (Ctrl-C)"; exit 1; fi
 	rm -rf .bin .todoku
 
 .bin/temporal:

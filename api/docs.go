@@ -79,6 +79,7 @@ func registerDocs(to gin.IRoutes, description *huma.OpenAPI) error {
 	serve("/openapi.json", "application/openapi+json", asJSON)
 	serve("/openapi.yaml", "application/openapi+yaml", asYAML)
 	serve("/docs", "text/html; charset=utf-8", page.Bytes())
+	to.GET("/", func(c *gin.Context) { c.Redirect(http.StatusFound, "/docs") })
 	return nil
 }
 

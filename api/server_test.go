@@ -25,7 +25,7 @@ func TestAddressesAndMethodsThatDoNotExist(t *testing.T) {
 		status       int
 		code, allow  string
 	}{
-		{"GET", "/", 404, "route_not_found", ""},
+		{"GET", "/nothing", 404, "route_not_found", ""},
 		{"GET", "/api/v1/nothing", 404, "route_not_found", ""},
 		{"GET", "/api/v1/templates/", 404, "route_not_found", ""},
 		{"PUT", "/api/v1/templates", 405, "method_not_allowed", "GET, POST"},

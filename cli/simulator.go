@@ -22,7 +22,20 @@ func newSimulatorCommand() *cobra.Command {
 It answers on Twilio's paths for messages and calls, takes any credentials, and reports each outcome to
 the callback URL, signed as Twilio signs it. Set TWILIO_API_URL to its address to send through it. See
 /_simulator/messages and /_simulator/calls for what it was given, and PUT /_simulator/behaviour to make
-it fail in the ways that Twilio fails.`,
+it fail in the ways that Twilio fails. Every key may be left out; GET shows what holds now:
+
+  latency_ms, callback_delay_ms      milliseconds
+  callbacks                          ordered, reversed, shuffled, repeated, lost or before_answer
+  default_outcome                    {"status": "delivered", "error_code": null}; of calls, default_call_outcome:
+                                     {"status": "completed", "duration_s": 12, "answered_by": null}
+  outcomes                           the same for single numbers: {"+81…": {"status": "undelivered", "error_code": 30003}}
+  fault                              of the next creates: {"kind": …, "count": 10, "retry_after_s": 1}, where kind is
+                                     accept_then_drop, refuse, http_500, http_500_after_accept, html_503,
+                                     html_503_after_accept or rate_limited
+
+Twilio's magic numbers are refused as Twilio refuses them (set ALLOWED_COUNTRIES=JP,US to send to them):
++15005550001 is invalid (21211), …0003 not permitted (21408), …0004 has opted out (21610), …0009 is no
+mobile number (21614).`,
 		Example: `  todoku simulator
   curl -s 127.0.0.1:9911/_simulator/messages
   curl -s -X PUT 127.0.0.1:9911/_simulator/behaviour -d '{"default_outcome":{"status":"undelivered","error_code":30003}}'`,

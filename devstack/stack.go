@@ -29,6 +29,7 @@ const (
 	preferredTemporal   = 7233
 	preferredTemporalUI = 8233
 	preferredSimulator  = 9911
+	preferredWorker     = 8081 // of the first worker, the others' follow
 	preferredAPI        = "127.0.0.1:8080"
 )
 
@@ -72,6 +73,7 @@ type Stack struct {
 	ready                              Ready
 	postgres, temporal, simulator, api *Child // nil where it is not ours to run
 	workers                            []*Child
+	workerURLs                         []string // where they say how they are
 	announced                          bool
 }
 
@@ -343,12 +345,16 @@ func (s *Stack) startWorkers(ctx context.Context) error {
 		return nil
 	}
 	wanted := make([]wantedPort, s.options.Workers)
+	for i := range wanted {
+		wanted[i] = wantedPort{of: "worker " + strconv.Itoa(i+1), preferred: s.preferred(preferredWorker + i)}
+	}
 	return withPorts("127.0.0.1", s.say, func(ports []int) error {
-		processes := make([]Process, len(ports))
+		processes, urls := make([]Process, len(ports)), make([]string, len(ports))
 		for i, port := range ports {
 			address := "127.0.0.1:" + strconv.Itoa(port)
 			processes[i] = s.own("worker-"+strconv.Itoa(i+1), s.env.with("TODOKU_WORKER_ADDR", address), "worker")
-			processes[i].Ready = HTTPProbe("http://" + address + "/readyz")
+			urls[i] = "http://" + address
+			processes[i].Ready = HTTPProbe(urls[i] + "/readyz")
 		}
 		children, err := s.supervisor.Start(ctx, processes...)
 		if err != nil {
@@ -356,7 +362,7 @@ func (s *Stack) startWorkers(ctx context.Context) error {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.workers = children
+		s.workers, s.workerURLs = children, urls
 		s.say("%d worker(s) are ready", len(children))
 		return nil
 	}, wanted...)
@@ -484,6 +490,7 @@ func (s *Stack) printTable() {
 		{"Temporal", r.Temporal},
 		{"Temporal's Web UI", r.TemporalUI},
 		{"Simulator", r.Simulator},
+		{"Workers", strings.Join(s.workerURLs, " ")},
 		{"Postgres", s.postgresForPeople()},
 		{"API key", shortPath(s.apiKeyFile())},
 		{"Logs", shortPath(filepath.Join(s.options.Dir, "log"))},
@@ -512,7 +519,10 @@ func (s *Stack) postgresForPeople() string {
 		return "as DATABASE_URL says"
 	}
 	u.User = url.User(u.User.Username())
-	return u.String()
+	if s.options.ReadyFile == "" {
+		return u.String()
+	}
+	return u.String() + "  (with its password: " + shortPath(s.options.ReadyFile) + ")"
 }
 
 // shortPath is a path as seen from the present folder, if it lies in that.

@@ -18,7 +18,7 @@ type Sender struct {
 	Channel    notify.Channel
 	Address    string
 	NextSlot   *time.Time // the earliest moment of its next create; nil when it is free now
-	Waiting    int64      // accepted notifications that were not claimed yet
+	Waiting    int64      // accepted notifications that are due and were not claimed yet
 	SlowedAt   *time.Time // when the carrier last asked it to wait
 	SlowCode   *string    // by which error code or HTTP status
 	StoppedAt  *time.Time
@@ -45,7 +45,8 @@ func (s *Store) EnsureSender(ctx context.Context, channel notify.Channel, addres
 
 const senderColumns = `s.id, s.channel::text, s.address,
 	CASE WHEN s.next_slot > now() THEN s.next_slot END,
-	(SELECT count(*) FROM notifications n WHERE n.sender_id = s.id AND n.status = 'ACCEPTED'),
+	(SELECT count(*) FROM notifications n WHERE n.sender_id = s.id AND n.status = 'ACCEPTED'
+		AND greatest(n.send_at, n.retry_at) <= clock_timestamp()),
 	s.slowed_at, s.slow_code, s.stopped_at, s.stop_code, s.stop_reason`
 
 // Senders lists every sender, the oldest first.
