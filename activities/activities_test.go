@@ -158,7 +158,7 @@ func (b *bench) wantRetry(err error) time.Duration {
 	return failure.NextRetryDelay().Round(time.Second / 2)
 }
 
-func text[T any](p *T) any {
+func shown[T any](p *T) any {
 	if p == nil {
 		return nil
 	}

@@ -42,8 +42,8 @@ func TestWithoutCallbacksTheCarrierTellsTheOutcome(t *testing.T) {
 				}
 			}
 			b.want(ref, next, err, activities.Done, test.status)
-			if row := b.row(ref); text(row.TwilioStatus) != test.word || text(row.TwilioErrorCode) != test.code {
-				t.Errorf("the row has %v with error %v, want %s with %v", text(row.TwilioStatus), text(row.TwilioErrorCode), test.word, test.code)
+			if row := b.row(ref); shown(row.TwilioStatus) != test.word || shown(row.TwilioErrorCode) != test.code {
+				t.Errorf("the row has %v with error %v, want %s with %v", shown(row.TwilioStatus), shown(row.TwilioErrorCode), test.word, test.code)
 			}
 		})
 	}
@@ -72,8 +72,8 @@ func TestChecksOfASilentSendGetRarer(t *testing.T) {
 	b.sentAgo(ref, 10*time.Hour)
 	next, err = b.CheckStatus(t.Context(), ref)
 	b.want(ref, next, err, activities.Done, notify.Unknown)
-	if row := b.row(ref); text(row.FailureCode) != notify.CodeNoReceipt || text(row.TwilioStatus) != "sent" {
-		t.Errorf("the row has %v and %v, want NO_RECEIPT and the carrier's last word", text(row.FailureCode), text(row.TwilioStatus))
+	if row := b.row(ref); shown(row.FailureCode) != notify.CodeNoReceipt || shown(row.TwilioStatus) != "sent" {
+		t.Errorf("the row has %v and %v, want NO_RECEIPT and the carrier's last word", shown(row.FailureCode), shown(row.TwilioStatus))
 	}
 }
 

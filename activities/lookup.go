@@ -58,8 +58,10 @@ func (a *Activities) resolve(ctx context.Context, d store.Doubtful) (time.Durati
 		return 0, fmt.Errorf("look for the send at the carrier: %w", err)
 	}
 	switch {
-	case int64(len(found.same)) >= d.Twins:
-		receipt := found.same[d.Place].Receipt
+	case (len(found.same) > 0 || found.otherBody) && found.rivals.InFlight > 0, found.otherBody && found.rivals.Others > 0:
+		return rivalPause, nil // what the carrier shows may be a rival's: his own answer or lookup will tell
+	case len(found.same) > 0 && int64(len(found.same)) >= found.rivals.Twins:
+		receipt := found.same[found.rivals.Place].Receipt
 		receipt.NotificationID, receipt.Source = d.ID.String(), notify.FromPoll
 		return 0, a.settle(ctx, receipt)
 	case len(found.same) > 0:
@@ -70,10 +72,14 @@ func (a *Activities) resolve(ctx context.Context, d store.Doubtful) (time.Durati
 	return a.notFound(ctx, d)
 }
 
+// rivalPause is how long a lookup waits for other sends to the same number.
+const rivalPause = 2 * time.Second
+
 // candidates are sends at the carrier that no row of the ledger owns and that may be the one we look for.
 type candidates struct {
 	same      []carrier.Resource // the same recipient, sender, text and time, the oldest first
 	otherBody bool               // one that differs only in its text
+	rivals    store.Rivals
 }
 
 // search reads the complete list of what was sent to the number. It is not narrowed by date:
@@ -95,11 +101,15 @@ func (a *Activities) search(ctx context.Context, d store.Doubtful) (candidates, 
 			}
 		}
 	}
+	rivals, err := a.Store.Rivals(ctx, d.ID, a.Terms.answerLimit())
+	if err != nil {
+		return candidates{}, err
+	}
 	owned, err := a.Store.OwnedSIDs(ctx, sids)
 	if err != nil {
 		return candidates{}, err
 	}
-	var found candidates
+	found := candidates{rivals: rivals}
 	for _, r := range near {
 		switch {
 		case owned[r.SID]:

@@ -33,7 +33,7 @@ func TestAnAmbiguousSendThatTheCarrierHasIsFound(t *testing.T) {
 				b.want(ref, next, err, activities.LookUp, notify.Sending)
 				next = b.resolve(ref, next)
 				if row := b.row(ref); row.TwilioSID == nil || row.Status != notify.Pending && row.Status != notify.Success {
-					t.Errorf("the answer is %+v and the row %s with SID %v", next, row.Status, text(row.TwilioSID))
+					t.Errorf("the answer is %+v and the row %s with SID %v", next, row.Status, shown(row.TwilioSID))
 				}
 				if n := b.creates(); n != 1 {
 					t.Errorf("%d creates, want 1", n)
@@ -83,7 +83,7 @@ func TestTwinsShareWhatTheCarrierShows(t *testing.T) {
 		b.resolve(ref, answers[i])
 	}
 	if one, other := b.row(refs[0]).TwilioSID, b.row(refs[1]).TwilioSID; one == nil || other == nil || *one == *other {
-		t.Errorf("the twins have the SIDs %v and %v, want two different ones", text(one), text(other))
+		t.Errorf("the twins have the SIDs %v and %v, want two different ones", shown(one), shown(other))
 	}
 }
 
@@ -99,8 +99,8 @@ func TestFewerSendsThanTwinsLeaveThemUnknown(t *testing.T) {
 	b.want(second, next, err, activities.LookUp, notify.Sending)
 	next = b.resolve(first, next)
 	b.want(first, next, nil, activities.Done, notify.Unknown)
-	if row := b.row(first); text(row.FailureCode) != notify.CodeAmbiguousSend {
-		t.Errorf("the failure is %v, want AMBIGUOUS_SEND", text(row.FailureCode))
+	if row := b.row(first); shown(row.FailureCode) != notify.CodeAmbiguousSend {
+		t.Errorf("the failure is %v, want AMBIGUOUS_SEND", shown(row.FailureCode))
 	}
 }
 
@@ -127,4 +127,45 @@ func TestAWorkerThatDiedBeforeItPostedIsReplaced(t *testing.T) {
 	b.Terms.Lease = 5 * time.Second
 	next = b.resolve(ref, next)
 	b.want(ref, next, nil, activities.Send, notify.Accepted)
+}
+
+// TestASendOfARivalIsNotTaken has two notifications to one number: the first one's create was lost,
+// and the second one is on the wire when the first is looked up.
+func TestASendOfARivalIsNotTaken(t *testing.T) {
+	for name, text := range map[string]string{"same text": "hello", "another text": "good evening"} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.behave(`{"fault": {"kind": "http_500", "count": 1}}`)
+			first := b.accept(notify.SMS, recipient, "hello")
+			next, err := b.Send(t.Context(), first)
+			b.want(first, next, err, activities.LookUp, notify.Sending)
+			time.Sleep(b.Terms.AnswerLimit)
+
+			b.behave(`{"latency_ms": 700}`)
+			second := b.accept(notify.SMS, recipient, text)
+			sent := make(chan error)
+			go func() {
+				_, err := b.Send(t.Context(), second)
+				sent <- err
+			}()
+			for b.creates() == 0 {
+				time.Sleep(5 * time.Millisecond) // the carrier has the second one, and has not answered
+			}
+			if next, err = b.LookUp(t.Context(), first); err != nil || next.Action != activities.LookUp {
+				t.Fatalf("the activity answers %+v, error %v: want it to look again", next, err)
+			}
+			if row := b.row(first); row.Status != notify.Sending {
+				t.Fatalf("the first row is %s with SID %v", row.Status, shown(row.TwilioSID))
+			}
+			if err := <-sent; err != nil {
+				t.Fatal(err)
+			}
+			b.behave(`{}`)
+			next = b.resolve(first, next)
+			b.want(first, next, nil, activities.Send, notify.Accepted)
+			if row := b.row(second); row.TwilioSID == nil || row.Status != notify.Pending && row.Status != notify.Success {
+				t.Errorf("the second row is %s with SID %v", row.Status, shown(row.TwilioSID))
+			}
+		})
+	}
 }

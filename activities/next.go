@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
 )
 
@@ -16,15 +17,24 @@ const heldRecheck = 5 * time.Minute
 
 // next reads from the ledger what the workflow has left to do, and chooses what comes first.
 func (a *Activities) next(ctx context.Context, ref Ref) (Next, error) {
-	left, err := a.Store.Outstanding(ctx, ref.owner(), a.Terms.StatusCheckDelay, slotAhead)
+	left, err := a.Store.Outstanding(ctx, ref.owner(), a.Terms.StatusCheckDelay, slotAhead, a.Terms.SendDeadline)
+	if err == nil && left.ExpireIn > 0 && left.ExpireIn <= time.Millisecond {
+		if err = a.Store.Expire(ctx, ref.owner(), a.Terms.SendDeadline, store.Failure{Kind: store.EventExpired,
+			FailureCode: notify.CodeSendDeadline, Message: notify.LedgerMessage(notify.CodeSendDeadline, notify.SMS, "")}); err == nil {
+			left, err = a.Store.Outstanding(ctx, ref.owner(), a.Terms.StatusCheckDelay, slotAhead, a.Terms.SendDeadline)
+		}
+	}
 	if err != nil {
 		return Next{}, err
 	}
 	var choices []Next
 	if left.Accepted > 0 {
 		in := left.SendIn
-		if left.Held {
+		switch {
+		case left.Held:
 			in = max(in, heldRecheck)
+		case left.ExpireIn > 0:
+			in = min(in, left.ExpireIn)
 		}
 		choices = append(choices, Next{Action: Send, In: in})
 	}

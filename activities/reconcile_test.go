@@ -262,7 +262,7 @@ func TestASendThatNoRowHasIsOfferedToARowInDoubt(t *testing.T) {
 				t.Fatalf("it reports %+v, error %v: want none found that belongs to no row", done, err)
 			}
 			if row := b.row(ref); row.TwilioSID == nil || row.Status == notify.Sending {
-				t.Errorf("the row is %s with the SID %v", row.Status, text(row.TwilioSID))
+				t.Errorf("the row is %s with the SID %v", row.Status, shown(row.TwilioSID))
 			}
 		})
 	}

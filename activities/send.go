@@ -105,7 +105,7 @@ const (
 // awaitMore waits until the shard may have something to claim again, and reports whether it may: its
 // sender gets a slot before long, or it has room and something came lately.
 func (a *Activities) awaitMore(ctx context.Context, ref Ref, room *room) bool {
-	left, err := a.Store.Outstanding(ctx, ref.owner(), a.Terms.StatusCheckDelay, slotAhead)
+	left, err := a.Store.Outstanding(ctx, ref.owner(), a.Terms.StatusCheckDelay, slotAhead, a.Terms.SendDeadline)
 	switch {
 	case err != nil || left.Held:
 		return false // an error is met again, and returned, by whoever reads what comes next
@@ -219,7 +219,7 @@ func (a *Activities) tryAgain(ctx context.Context, claim store.Claim, failure *c
 	case errors.Is(failure, carrier.ErrDeadline), ctx.Err() != nil:
 		retry.Uncounted, retry.After = true, 0 // nothing was written
 	case failure.HTTPStatus == http.StatusTooManyRequests:
-		retry.Uncounted, retry.After = true, max(failure.RetryAfter, time.Second)
+		retry.Uncounted, retry.After = true, min(max(failure.RetryAfter, time.Second), longestSlowing)
 		fallthrough
 	case queueFull[failure.Code]:
 		if err := a.slowSender(ctx, claim, failure, code, retry.After); err != nil {
@@ -228,6 +228,9 @@ func (a *Activities) tryAgain(ctx context.Context, claim store.Claim, failure *c
 	}
 	return a.giveBack(ctx, claim, retry)
 }
+
+// longestSlowing bounds what one answer of the carrier can hold up.
+const longestSlowing = 15 * time.Minute
 
 // queueFull are the codes by which Twilio says that the sender is faster than what it may send:
 // 21611 for messages, 22005 for calls.

@@ -24,7 +24,7 @@ func TestSendPostsOnceAndKeepsTheSID(t *testing.T) {
 				t.Errorf("the status is checked after %v, want %v", next.In, b.Terms.StatusCheckDelay)
 			}
 			row := b.row(ref)
-			if row.TwilioSID == nil || row.SentAt == nil || row.Attempts != 1 || text(row.TwilioStatus) != "queued" {
+			if row.TwilioSID == nil || row.SentAt == nil || row.Attempts != 1 || shown(row.TwilioStatus) != "queued" {
 				t.Errorf("the row is %+v", row)
 			}
 			next, err = b.Send(t.Context(), ref)
@@ -52,8 +52,8 @@ func TestPermanentErrorsAreFinalAtOnce(t *testing.T) {
 		ref := b.accept(notify.SMS, to, "hello")
 		next, err := b.Send(t.Context(), ref)
 		b.want(ref, next, err, activities.Done, notify.Failed)
-		if row := b.row(ref); text(row.TwilioErrorCode) != code || row.Attempts != 1 || row.TwilioSID != nil {
-			t.Errorf("%s: the row has error %v, %d attempts, SID %v", code, text(row.TwilioErrorCode), row.Attempts, text(row.TwilioSID))
+		if row := b.row(ref); shown(row.TwilioErrorCode) != code || row.Attempts != 1 || row.TwilioSID != nil {
+			t.Errorf("%s: the row has error %v, %d attempts, SID %v", code, shown(row.TwilioErrorCode), row.Attempts, shown(row.TwilioSID))
 		}
 	}
 	if n := b.creates(); n != 0 {
@@ -93,15 +93,15 @@ func TestARowThatIsNotDueWaitsWithoutATry(t *testing.T) {
 
 func TestTheSendDeadlineEndsRetries(t *testing.T) {
 	b := newBench(t)
-	b.Terms.SendDeadline = time.Nanosecond
 	ref := b.acceptFrom("+15005550008", notify.SMS)
 	_, err := b.Send(t.Context(), ref)
 	b.wantRetry(err)
+	b.Terms.SendDeadline = time.Nanosecond
 	b.skipPause(ref)
 	next, err := b.Send(t.Context(), ref)
 	b.want(ref, next, err, activities.Done, notify.Failed)
-	if row := b.row(ref); text(row.FailureCode) != notify.CodeSendDeadline {
-		t.Errorf("the failure is %v, want SEND_DEADLINE", text(row.FailureCode))
+	if row := b.row(ref); shown(row.FailureCode) != notify.CodeSendDeadline {
+		t.Errorf("the failure is %v, want SEND_DEADLINE", shown(row.FailureCode))
 	}
 }
 
@@ -138,8 +138,8 @@ func TestASenderErrorStopsTheSenderAndNotTheRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range senders {
-		if stopped := s.Address == "+15005550007"; stopped != (s.StoppedAt != nil) || stopped && text(s.StopCode) != "21606" {
-			t.Errorf("sender %d: stopped %v, code %v", s.ID, s.StoppedAt != nil, text(s.StopCode))
+		if stopped := s.Address == "+15005550007"; stopped != (s.StoppedAt != nil) || stopped && shown(s.StopCode) != "21606" {
+			t.Errorf("sender %d: stopped %v, code %v", s.ID, s.StoppedAt != nil, shown(s.StopCode))
 		}
 	}
 	next, err = b.Send(t.Context(), other)
@@ -175,12 +175,29 @@ func TestAnErrorNeverRepeatsNumbersOrTexts(t *testing.T) {
 		}
 		said := fmt.Sprint(err)
 		for _, e := range events {
-			said += fmt.Sprint(text(e.Detail))
+			said += fmt.Sprint(shown(e.Detail))
 		}
 		for _, private := range []string{secret, recipient, "5550143", strings.Repeat("0", 32)} {
 			if strings.Contains(said, private) {
 				t.Errorf("%s: %q repeats %q", fault, said, private)
 			}
 		}
+	}
+}
+
+func TestTheSendDeadlineHoldsForASlowedSenderToo(t *testing.T) {
+	b := newBench(t)
+	b.Terms.SendDeadline = 300 * time.Millisecond
+	b.behave(`{"fault": {"kind": "rate_limited", "count": 1, "retry_after_s": 3600}}`)
+	ref := b.accept(notify.SMS, recipient, "hello")
+	_, err := b.Send(t.Context(), ref)
+	if pause := b.wantRetry(err); pause > time.Second {
+		t.Errorf("it waits %v, longer than its deadline", pause)
+	}
+	time.Sleep(b.Terms.SendDeadline)
+	next, err := b.Send(t.Context(), ref)
+	b.want(ref, next, err, activities.Done, notify.Failed)
+	if row := b.row(ref); shown(row.FailureCode) != notify.CodeSendDeadline {
+		t.Errorf("the failure is %v, want SEND_DEADLINE", shown(row.FailureCode))
 	}
 }

@@ -62,6 +62,10 @@ func TestParseCallbackReadsRealPayloads(t *testing.T) {
 			notify.Call, "CallSid=" + testCall + "&CallStatus=completed&CallDuration=-1&AnsweredBy=%00",
 			notify.Receipt{SID: testCall, Word: "completed"},
 		},
+		"call completed, longer than any call": {
+			notify.Call, "CallSid=" + testCall + "&CallStatus=completed&CallDuration=2147483648",
+			notify.Receipt{SID: testCall, Word: "completed"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			form, err := url.ParseQuery(tc.payload)

@@ -78,7 +78,7 @@ func fromMessage(m *openapi.ApiV2010Message) Resource {
 			SID:       text(m.Sid),
 			Word:      text(m.Status),
 			ErrorCode: errorCode,
-			Segments:  max(segments, 0),
+			Segments:  min(max(segments, 0), maxSegments),
 			SentAt:    date(m.DateSent),
 			Source:    notify.FromPoll,
 		},
@@ -120,11 +120,15 @@ func text(s *string) string {
 // or has not ended, or Twilio does not know yet.
 func seconds(s string) *int {
 	n, err := strconv.Atoi(s)
-	if err != nil || n < 0 {
+	if err != nil || n < 0 || n > longestCall {
 		return nil
 	}
 	return &n
 }
+
+// longestCall is more than Twilio lets any call last, in seconds: 24 hours
+// (https://www.twilio.com/docs/voice/api/call-resource, TimeLimit). What is longer was not a duration.
+const longestCall = 7 * 24 * 60 * 60
 
 // date reads an RFC 2822 date; it is zero where there is none.
 func date(s *string) time.Time {
@@ -134,3 +138,6 @@ func date(s *string) time.Time {
 	}
 	return t.UTC()
 }
+
+// maxSegments bounds what the ledger keeps; no message has as many.
+const maxSegments = 1000

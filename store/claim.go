@@ -144,6 +144,7 @@ type Outstanding struct {
 	Accepted int64         // rows that are to be posted
 	SendIn   time.Duration // until the first of them is due and its sender may have a slot
 	Held     bool          // their sender is stopped
+	ExpireIn time.Duration // until the first of them has been tried for as long as may be; 0 when none was tried
 	Sending  int64         // rows that a claim holds
 	LookUpIn time.Duration // until the first of those claims has run out
 	Pending  int64         // rows of which the carrier has not told the outcome
@@ -151,13 +152,18 @@ type Outstanding struct {
 }
 
 // Outstanding reads what an owner has left to do. delay is how long after sending the carrier is
-// asked for the first time, and ahead as in ClaimTerms.
-func (s *Store) Outstanding(ctx context.Context, owner Owner, delay, ahead time.Duration) (Outstanding, error) {
+// asked for the first time, ahead is as in ClaimTerms, and deadline how long after its first claim a
+// row is tried.
+func (s *Store) Outstanding(ctx context.Context, owner Owner, delay, ahead, deadline time.Duration) (Outstanding, error) {
 	o, err := one(ctx, s, pgx.RowToStructByPos[Outstanding], `
 		SELECT
 			count(*) FILTER (WHERE accepted),
 			coalesce(greatest('0', min(greatest(n.send_at, n.retry_at, s.next_slot - $4::interval)) FILTER (WHERE accepted) - clock_timestamp()), '0'),
 			coalesce(bool_or(s.stopped_at IS NOT NULL) FILTER (WHERE accepted), false),
+			CASE WHEN bool_or(accepted AND s.stopped_at IS NULL AND n.first_claimed_at IS NOT NULL)
+				THEN greatest('1 millisecond', min(n.first_claimed_at + $5::interval)
+					FILTER (WHERE accepted AND s.stopped_at IS NULL) - clock_timestamp())
+				ELSE '0' END,
 			count(*) FILTER (WHERE sending),
 			coalesce(greatest('0', min(n.claim_deadline) FILTER (WHERE sending) - clock_timestamp()), '0'),
 			count(*) FILTER (WHERE pending),
@@ -167,7 +173,7 @@ func (s *Store) Outstanding(ctx context.Context, owner Owner, delay, ahead time.
 		CROSS JOIN LATERAL (SELECT n.status = 'ACCEPTED' AS accepted, n.status = 'SENDING' AS sending, n.status = 'PENDING' AS pending) AS state
 		WHERE `+owner.rows()+`
 			AND n.status IN ('ACCEPTED', 'SENDING', 'PENDING')`,
-		owner.Single, owner.WorkflowID, delay, ahead)
+		owner.Single, owner.WorkflowID, delay, ahead, deadline)
 	if err != nil {
 		return o, fmt.Errorf("read what is outstanding: %w", err)
 	}
@@ -263,4 +269,31 @@ func (s *Store) Decide(ctx context.Context, id uuid.UUID, move notify.Move, fail
 		return false, fmt.Errorf("move notification from %s to %s: %w", move.From, move.To, err)
 	}
 	return tag.RowsAffected() == 1, nil
+}
+
+// Expire fails the owner's notifications that were tried for longer than the deadline and wait for
+// another try, a slowed sender's too. While the sender is stopped nothing expires.
+func (s *Store) Expire(ctx context.Context, owner Owner, deadline time.Duration, failure Failure) error {
+	_, err := s.pool.Exec(ctx, `
+		WITH moved AS (
+			UPDATE notifications SET
+				status = 'FAILED', failure_code = $4, error_message = $5,
+				settled_at = clock_timestamp(), updated_at = clock_timestamp()
+			WHERE id IN (
+				SELECT n.id
+				FROM notifications n
+				JOIN senders s ON s.id = n.sender_id AND s.stopped_at IS NULL
+				WHERE `+owner.rows()+` AND n.status = 'ACCEPTED' AND n.first_claimed_at <= clock_timestamp() - $3::interval
+				ORDER BY n.id
+				FOR UPDATE OF n
+			)
+			RETURNING id, status
+		)
+		INSERT INTO notification_events (notification_id, kind, status, error_code)
+		SELECT id, $6, status, $4 FROM moved`,
+		owner.Single, owner.WorkflowID, deadline, failure.FailureCode, failure.Message, failure.Kind)
+	if err != nil {
+		return fmt.Errorf("fail what was tried for too long: %w", err)
+	}
+	return nil
 }

@@ -17,8 +17,6 @@ type Doubtful struct {
 	Deadline      time.Time     // of the claim: nothing was written to the wire after it
 	SinceDeadline time.Duration // by the database's clock
 	Absent        time.Duration // since a complete list of the carrier first lacked it; 0 when none was read
-	Twins         int64         // rows in the same doubt with the same sender, number and text, this one included
-	Place         int64         // of this row among its twins, from 0
 }
 
 // TakeDoubtful takes over the owner's SENDING rows whose claims ran out longer than grace ago, each
@@ -37,29 +35,54 @@ func (s *Store) TakeDoubtful(ctx context.Context, owner Owner, grace time.Durati
 				FOR UPDATE
 			)
 			RETURNING n.*
-		), twins AS (
-			SELECT n.id, t.id AS twin, count(*) OVER (PARTITION BY n.id) AS count,
-				row_number() OVER (PARTITION BY n.id ORDER BY t.claimed_at, t.id) - 1 AS place
-			FROM taken n
-			JOIN notifications t ON t.status = 'SENDING' AND t.to_hash = n.to_hash AND t.sender_id = n.sender_id
-				AND (t.message, t.template_id, t.template_version, t.params)
-					IS NOT DISTINCT FROM (n.message, n.template_id, n.template_version, n.params)
 		)
 		SELECT n.id, n.channel::text, n.claim_token, '0'::interval,
 			coalesce(clock.now - n.first_claimed_at, '0'), n.attempts,
 			n.sender_id, s.address, n.to_number, n.message, v.body, n.params, n.require_human,
 			n.claimed_at, n.claim_deadline, clock.now - n.claim_deadline,
-			coalesce(clock.now - n.absent_since, '0'), twins.count, twins.place
+			coalesce(clock.now - n.absent_since, '0')
 		FROM taken n
 		CROSS JOIN clock
 		JOIN senders s ON s.id = n.sender_id
-		JOIN twins ON twins.id = n.id AND twins.twin = n.id
 		LEFT JOIN template_versions v ON v.template_id = n.template_id AND v.version = n.template_version
 		ORDER BY n.id`, owner.WorkflowID, grace)
 	if err != nil {
 		return nil, fmt.Errorf("take over doubtful notifications: %w", err)
 	}
 	return rows, nil
+}
+
+// Rivals are the other SENDING rows of a doubtful row's sender to its number: what the carrier shows
+// may be theirs.
+type Rivals struct {
+	InFlight int64 // their claims are held: an answer may still come
+	Others   int64 // as doubtful as this one, with another text
+	Twins    int64 // as doubtful as this one, with the same text; this one included
+	Place    int64 // of this one among its twins, from 0
+}
+
+// Rivals counts the rivals of a doubtful row. It is asked after the carrier's list was read and
+// before OwnedSIDs: then a send in the list belongs to a rival that is counted here, to a row that
+// has its SID by now, or to nobody else. grace is as in TakeDoubtful.
+func (s *Store) Rivals(ctx context.Context, id uuid.UUID, grace time.Duration) (Rivals, error) {
+	r, err := one(ctx, s, pgx.RowToStructByPos[Rivals], `
+		SELECT
+			count(*) FILTER (WHERE NOT doubtful AND t.id <> n.id),
+			count(*) FILTER (WHERE doubtful AND NOT same AND t.id <> n.id),
+			count(*) FILTER (WHERE doubtful AND same OR t.id = n.id),
+			count(*) FILTER (WHERE doubtful AND same AND (t.claimed_at, t.id) < (n.claimed_at, n.id))
+		FROM notifications n
+		JOIN notifications t ON t.to_hash = n.to_hash AND t.sender_id = n.sender_id AND t.status = 'SENDING'
+		CROSS JOIN LATERAL (
+			SELECT t.claim_deadline <= clock_timestamp() - $2::interval AS doubtful,
+				(t.message, t.template_id, t.template_version, t.params)
+					IS NOT DISTINCT FROM (n.message, n.template_id, n.template_version, n.params) AS same
+		) AS told
+		WHERE n.id = $1`, id, grace)
+	if err != nil {
+		return r, fmt.Errorf("count rivals: %w", err)
+	}
+	return r, nil
 }
 
 // NoteAbsent notes that a complete list of the carrier lacks the send. The first time counts.

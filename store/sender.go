@@ -72,15 +72,16 @@ func (s *Store) StopSender(ctx context.Context, id int64, all bool, code, reason
 	return nil
 }
 
-// ResumeSender lets a stopped sender go on. The time for which it was stopped is not counted
-// towards its notifications' SEND_DEADLINE. Resuming one that runs changes nothing. The error is
+// ResumeSender lets a sender go on that is stopped, or that the carrier asked to wait. The time for which it was stopped is not counted
+// towards its notifications' SEND_DEADLINE. The error is
 // ErrNotFound when there is no such sender.
 func (s *Store) ResumeSender(ctx context.Context, id int64) (Sender, error) {
 	sender, err := one(ctx, s, pgx.RowToStructByPos[Sender], `
 		WITH stopped AS (
 			SELECT id, stopped_at FROM senders WHERE id = $1 FOR UPDATE
 		), s AS (
-			UPDATE senders s SET stopped_at = NULL, stop_code = NULL, stop_reason = NULL
+			UPDATE senders s SET stopped_at = NULL, stop_code = NULL, stop_reason = NULL,
+				next_slot = least(s.next_slot, clock_timestamp())
 			FROM stopped
 			WHERE s.id = stopped.id
 			RETURNING s.*

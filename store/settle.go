@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/todoku/todoku/notify"
 )
@@ -52,7 +53,7 @@ func (s *Store) Settle(ctx context.Context, receipts ...notify.Receipt) ([]Settl
 		}
 		in[i] = row
 	}
-	rows, err := many(ctx, s, pgx.RowToStructByPos[settledRow], settleToldSQL, notAnswered, answeredByMachine,
+	rows, err := s.settleTold(ctx, notAnswered, answeredByMachine,
 		column(in, func(r receiptRow) *uuid.UUID { return r.id }),
 		column(in, func(r receiptRow) string { return string(r.Channel) }),
 		column(in, func(r receiptRow) string { return r.SID }),
@@ -78,6 +79,19 @@ func (s *Store) Settle(ctx context.Context, receipts ...notify.Receipt) ([]Settl
 		}
 	}
 	return settled, nil
+}
+
+// settleTold runs the statement, and once more when another one gave a SID of its receipts to another
+// row at the same moment: then it sees that.
+func (s *Store) settleTold(ctx context.Context, args ...any) ([]settledRow, error) {
+	for try := 1; ; try++ {
+		rows, err := many(ctx, s, pgx.RowToStructByPos[settledRow], settleToldSQL, args...)
+		var answer *pgconn.PgError
+		if errors.As(err, &answer) && answer.Code == "23505" && try < 4 {
+			continue
+		}
+		return rows, err
+	}
 }
 
 // settledRow is what the statement answers with.

@@ -401,3 +401,21 @@ func field[T any](name string, value *T) string {
 	}
 	return fmt.Sprintf(" %s=%v", name, *value)
 }
+
+func TestOneSIDToldOfManyRowsAtOnceIsNoError(t *testing.T) {
+	s := openStore(t)
+	sid := newSID("SM")
+	errs := make(chan error)
+	for range 10 {
+		id := accept(t, s, notify.SMS, false)
+		go func() {
+			_, err := s.Settle(context.Background(), notify.Receipt{NotificationID: id.String(), Channel: notify.SMS, SID: sid, Word: "sent", Source: notify.FromWebhook})
+			errs <- err
+		}()
+	}
+	for range 10 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}

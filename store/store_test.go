@@ -92,7 +92,7 @@ func noClaim(t testing.TB, s *store.Store, terms store.ClaimTerms) store.Outstan
 	if claims, err := s.Claim(t.Context(), terms); err != nil || len(claims) != 0 {
 		t.Fatalf("claims %+v, error %v: want none", claims, err)
 	}
-	left, err := s.Outstanding(t.Context(), terms.Owner, 5*time.Minute, terms.Ahead)
+	left, err := s.Outstanding(t.Context(), terms.Owner, 5*time.Minute, terms.Ahead, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

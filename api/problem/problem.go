@@ -150,11 +150,17 @@ func (d Details) Problem() error {
 // huma has errors of its own, which repeat the value; here they become problems that do not.
 func init() { huma.NewError = fromHuma }
 
-func fromHuma(status int, _ string, errs ...error) huma.StatusError {
+// bodyUnread is huma's word for a body that breaks off or is malformed on its way.
+const bodyUnread = "cannot read request body"
+
+func fromHuma(status int, message string, errs ...error) huma.StatusError {
 	for _, err := range errs {
 		if p, ok := err.(*Problem); ok {
 			return p
 		}
+	}
+	if message == bodyUnread {
+		return New(MalformedJSON, "the body breaks off before its end: send it again, whole")
 	}
 	switch status {
 	case http.StatusBadRequest:

@@ -1,10 +1,13 @@
 package v1_test
 
 import (
+	"encoding/base64"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/todoku/todoku/api/apitest"
 	"github.com/todoku/todoku/api/problem"
@@ -150,6 +153,9 @@ func TestBadInput(t *testing.T) {
 		"a time that is none":         {a.Do("GET", send+"?created_from=yesterday", ""), 422, "parameter_invalid"},
 		"a number that is none":       {a.Do("GET", send+"?phone="+typed, ""), 422, "parameter_invalid"},
 		"a place that is none":        {a.Do("GET", send+"?cursor="+typed, ""), 422, "parameter_invalid"},
+		"a place in no time":          {a.Do("GET", send+"?cursor="+base64.RawURLEncoding.EncodeToString([]byte("-220000000000000000 "+uuid.NewString())), ""), 422, "parameter_invalid"},
+		"a reference with NUL":        {a.Do("GET", send+"?reference=%00", ""), 422, "parameter_invalid"},
+		"a reference in no encoding":  {a.Do("GET", send+"?reference=%ff%fe", ""), 422, "parameter_invalid"},
 		"a page too long":             {a.Do("GET", send+"?limit=201", ""), 422, "parameter_invalid"},
 		"a new time for nothing":      {a.Do("PATCH", send+"/0190b0a0-0000-7000-8000-000000000000", `{"send_at": "`+time.Now().Add(time.Hour).Format(time.RFC3339)+`"}`), 404, "notification_not_found"},
 		"no new time":                 {a.Do("PATCH", send+"/0190b0a0-0000-7000-8000-000000000000", `{}`), 422, "required at /send_at"},

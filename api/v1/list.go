@@ -3,11 +3,13 @@ package v1
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -100,7 +102,11 @@ func (a *API) readFilter(in *listInput) (filter store.Filter, after *store.Place
 		}
 		filter.ToHash = number.Hash([]byte(a.Settings.PhoneHashKey))
 	}
-	if in.Reference != "" {
+	switch {
+	case in.Reference == "":
+	case !utf8.ValidString(in.Reference), strings.ContainsRune(in.Reference, 0):
+		refuse("reference", "it is not text in UTF-8 without NUL characters")
+	default:
 		filter.Reference = &in.Reference
 	}
 	if len(wrong) > 0 {
@@ -120,6 +126,9 @@ func cursorAfter(place store.Place) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", place.CreatedAt.UnixMicro(), place.ID))
 }
 
+// latestCursor is the end of the year 9999 in microseconds: what lies beyond it is no place that we gave.
+const latestCursor = 253402300799_999999
+
 func parseCursor(cursor string) (*store.Place, error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
@@ -129,6 +138,9 @@ func parseCursor(cursor string) (*store.Place, error) {
 	at, err := strconv.ParseInt(micros, 10, 64)
 	if err != nil {
 		return nil, err
+	}
+	if at < 0 || at > latestCursor {
+		return nil, errors.New("no notification was made then")
 	}
 	place := store.Place{CreatedAt: time.UnixMicro(at)}
 	place.ID, err = uuid.Parse(id)
