@@ -230,3 +230,15 @@ func (b *bench) count(status notify.Status) int {
 	}
 	return n
 }
+
+func (b *bench) queryRow(into any, sql string, args ...any) {
+	b.t.Helper()
+	db, err := pgx.Connect(b.t.Context(), b.databaseURL)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer db.Close(context.Background())
+	if err := db.QueryRow(b.t.Context(), sql, args...).Scan(into); err != nil {
+		b.t.Fatal(err)
+	}
+}
