@@ -1,0 +1,269 @@
+package notify
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Limits of a recipients file.
+const (
+	MaxCSVColumns     = 100
+	MaxCSVRecordBytes = 1 << 20 // of one row, quoted line breaks included
+)
+
+// Codes of a CSVError.
+const (
+	CSVEmpty            = "csv_empty"
+	CSVWithoutTo        = "csv_without_to"
+	CSVDuplicateColumn  = "csv_duplicate_column"
+	CSVUnnamedColumn    = "csv_unnamed_column"
+	CSVTooManyColumns   = "csv_too_many_columns"
+	CSVUnclosedQuote    = "csv_unclosed_quote"
+	CSVRowTooLong       = "csv_row_too_long"
+	CSVUnknownEncoding  = "csv_unknown_encoding"
+	CSVRowColumnCount   = "row_column_count"
+	CSVRowMisplacedMark = "row_misplaced_quote"
+)
+
+// CSVError says what is wrong with a recipients file, or with one row of it. It does not repeat
+// what the file says.
+type CSVError struct {
+	Code   string
+	Row    int // the first row below the header is 1; 0: the header or the file as a whole
+	Detail string
+}
+
+func (e *CSVError) Error() string { return e.Detail }
+
+// OfRow reports whether only one row is wrong, so that the next one can be read.
+func (e *CSVError) OfRow() bool { return strings.HasPrefix(e.Code, "row_") }
+
+// Recipient is one row of a recipients file: who gets a notification, and with which parameters.
+type Recipient struct {
+	Row    int // the first row below the header is 1
+	To     string
+	Params map[string]string // by column; cells that are empty are empty strings
+}
+
+// RecipientReader reads a recipients file row by row: a header with the column `to` and a column
+// for each parameter, then the recipients. It takes UTF-8 with and without a byte order mark,
+// UTF-16 with one, and Shift_JIS as Excel in Japan writes it; fields in quotes; any line breaks. It
+// holds one row in memory, whatever the size of the file.
+type RecipientReader struct {
+	source  *recordLimit
+	csv     *csv.Reader
+	columns []string
+	to      int
+	row     int
+}
+
+// NewRecipientReader reads the header. The error is a *CSVError, or what reading from r returned.
+func NewRecipientReader(r io.Reader) (*RecipientReader, error) {
+	source := &recordLimit{r: decode(r)}
+	rr := &RecipientReader{source: source, csv: csv.NewReader(source), to: -1}
+	rr.csv.FieldsPerRecord = -1
+	rr.csv.ReuseRecord = true
+	header, err := rr.record()
+	if errors.Is(err, io.EOF) {
+		return nil, &CSVError{Code: CSVEmpty, Detail: "the file is empty: its first row must name the columns, one of them `to`"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(header) > MaxCSVColumns {
+		return nil, &CSVError{Code: CSVTooManyColumns, Detail: fmt.Sprintf("the file has %d columns, more than %d: keep `to` and the template's parameters", len(header), MaxCSVColumns)}
+	}
+	seen := map[string]bool{}
+	for i, name := range header {
+		name = norm.NFC.String(strings.TrimSpace(name))
+		if strings.EqualFold(name, "to") {
+			name, rr.to = "to", i
+		}
+		switch {
+		case name == "":
+			return nil, &CSVError{Code: CSVUnnamedColumn, Detail: fmt.Sprintf("column %d has no name: name it in the first row, or remove it", i+1)}
+		case seen[name]:
+			return nil, &CSVError{Code: CSVDuplicateColumn, Detail: fmt.Sprintf("column %d has the name of an earlier one: keep one of the two", i+1)}
+		}
+		seen[name] = true
+		rr.columns = append(rr.columns, name)
+	}
+	if rr.to < 0 {
+		return nil, &CSVError{Code: CSVWithoutTo, Detail: "no column is named `to`: the first row must name the columns, and `to` holds the phone numbers"}
+	}
+	return rr, nil
+}
+
+// Columns are the names of the parameters' columns, in the file's order.
+func (rr *RecipientReader) Columns() []string {
+	var names []string
+	for i, name := range rr.columns {
+		if i != rr.to {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Read returns the next recipient, and io.EOF after the last one. After a *CSVError that is OfRow
+// the next row can be read; any other error concerns the whole file.
+func (rr *RecipientReader) Read() (Recipient, error) {
+	for {
+		record, err := rr.record()
+		if errors.Is(err, io.EOF) {
+			return Recipient{}, io.EOF
+		}
+		rr.row++
+		if err != nil {
+			return Recipient{Row: rr.row}, err
+		}
+		if len(record) == 1 && strings.TrimSpace(record[0]) == "" && len(rr.columns) > 1 {
+			continue // a row of spaces, as at the end of many files
+		}
+		if len(record) != len(rr.columns) {
+			return Recipient{Row: rr.row}, &CSVError{Code: CSVRowColumnCount, Row: rr.row,
+				Detail: fmt.Sprintf("the row has %d columns and the header %d: put cells that hold commas or line breaks in quotes", len(record), len(rr.columns))}
+		}
+		recipient := Recipient{Row: rr.row, To: strings.Clone(record[rr.to])}
+		if len(record) > 1 {
+			recipient.Params = make(map[string]string, len(record)-1)
+			for i, cell := range record {
+				if i != rr.to {
+					recipient.Params[rr.columns[i]] = strings.Clone(cell)
+				}
+			}
+		}
+		return recipient, nil
+	}
+}
+
+func (rr *RecipientReader) record() ([]string, error) {
+	rr.source.left = MaxCSVRecordBytes
+	record, err := rr.csv.Read()
+	at := rr.row + 1
+	if rr.columns == nil {
+		at = 0
+	}
+	var parse *csv.ParseError
+	var whole *CSVError
+	switch {
+	case errors.As(err, &whole): // from below
+		whole.Row = at
+		return nil, whole
+	case errors.As(err, &parse) && errors.Is(parse.Err, csv.ErrQuote) && rr.source.ended:
+		return nil, &CSVError{Code: CSVUnclosedQuote, Row: at, Detail: "a quote that begins here is never closed, so the rest of the file would be one cell: close it"}
+	case errors.As(err, &parse):
+		code := CSVRowMisplacedMark
+		if at == 0 {
+			code = CSVUnclosedQuote
+		}
+		return nil, &CSVError{Code: code, Row: at, Detail: "a quote stands within a cell: put the cell in quotes and write the quote twice"}
+	case err != nil:
+		return nil, err
+	}
+	for _, cell := range record {
+		if !utf8.ValidString(cell) || strings.ContainsRune(cell, utf8.RuneError) {
+			return nil, &CSVError{Code: CSVUnknownEncoding, Row: at, Detail: unknownEncoding}
+		}
+	}
+	return record, nil
+}
+
+const unknownEncoding = "the file is neither UTF-8 nor Shift_JIS from its first row to its last: save it as `CSV UTF-8`"
+
+// recordLimit bounds what is read for one row.
+type recordLimit struct {
+	r     io.Reader
+	left  int
+	ended bool
+}
+
+func (l *recordLimit) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, &CSVError{Code: CSVRowTooLong, Detail: fmt.Sprintf("a row is longer than %d bytes: a quote may not be closed", MaxCSVRecordBytes)}
+	}
+	n, err := l.r.Read(p)
+	l.left -= n
+	l.ended = l.ended || errors.Is(err, io.EOF)
+	return n, err
+}
+
+// decode returns the file as UTF-8 without a byte order mark.
+func decode(r io.Reader) io.Reader {
+	buffered := bufio.NewReaderSize(r, sampleSize)
+	head, _ := buffered.Peek(3) // a short file is read, and its error found, below
+	switch {
+	case bytes.HasPrefix(head, []byte("\xEF\xBB\xBF")):
+		_, _ = buffered.Discard(3) // just peeked
+		return buffered
+	case bytes.HasPrefix(head, []byte("\xFE\xFF")), bytes.HasPrefix(head, []byte("\xFF\xFE")):
+		return transform.NewReader(buffered, unicode.UTF16(unicode.BigEndian, unicode.ExpectBOM).NewDecoder())
+	}
+	return &guess{r: buffered}
+}
+
+// sampleSize is how much of the file, from its first byte that is not ASCII, the encoding is told by.
+const sampleSize = 64 << 10
+
+// guess passes ASCII through, and decides between UTF-8 and Shift_JIS where it ends.
+type guess struct {
+	r       *bufio.Reader
+	decoded io.Reader // once decided
+}
+
+func (g *guess) Read(p []byte) (int, error) {
+	if g.decoded != nil {
+		return g.decoded.Read(p)
+	}
+	if _, err := g.r.Peek(1); err != nil {
+		return 0, err
+	}
+	sample, _ := g.r.Peek(g.r.Buffered())
+	ascii := 0
+	for ascii < len(sample) && sample[ascii] < utf8.RuneSelf {
+		ascii++
+	}
+	if ascii > 0 {
+		return g.r.Read(p[:min(ascii, len(p))])
+	}
+	sample, _ = g.r.Peek(sampleSize) // shorter at the end of the file
+	switch {
+	case validUTF8(sample):
+		g.decoded = g.r
+	case validShiftJIS(sample):
+		g.decoded = transform.NewReader(g.r, japanese.ShiftJIS.NewDecoder())
+	default:
+		return 0, &CSVError{Code: CSVUnknownEncoding, Detail: unknownEncoding}
+	}
+	return g.decoded.Read(p)
+}
+
+// validUTF8 reports whether the sample is UTF-8, but for a character that its end cuts off.
+func validUTF8(sample []byte) bool {
+	for len(sample) > 0 {
+		r, size := utf8.DecodeRune(sample)
+		if r == utf8.RuneError && size == 1 {
+			return !utf8.FullRune(sample)
+		}
+		sample = sample[size:]
+	}
+	return true
+}
+
+// validShiftJIS reports whether the sample is Shift_JIS, but for a character that its end cuts off.
+func validShiftJIS(sample []byte) bool {
+	decoded := make([]byte, 3*len(sample)+utf8.UTFMax)
+	n, _, err := japanese.ShiftJIS.NewDecoder().Transform(decoded, sample, false)
+	return (err == nil || errors.Is(err, transform.ErrShortSrc)) && !bytes.ContainsRune(decoded[:n], utf8.RuneError)
+}
