@@ -7,6 +7,7 @@ const (
 	CodeNoReceipt         = "NO_RECEIPT"          // sent, and the outcome was never heard
 	CodeNotAnswered       = "NOT_ANSWERED"        // a call that completed after 0 s
 	CodeAnsweredByMachine = "ANSWERED_BY_MACHINE" // a call that no person answered, where that is required
+	CodeDuplicate         = "DUPLICATE"           // an earlier row of the batch has the same number and parameters
 	CodeBadTemplate       = "BAD_TEMPLATE"        // the template and the parameters do not make a text
 )
 
@@ -74,6 +75,7 @@ var codeExplanations = map[string]explanation{
 	CodeNoReceipt:         {"送信しましたが、結果の通知が届きませんでした。", "It was sent, but the carrier never reported the outcome."},
 	CodeNotAnswered:       {"応答なしでした（通話時間 0 秒）。", "Nobody answered: the call lasted 0 seconds."},
 	CodeAnsweredByMachine: {"留守番電話が応答しました。", "An answering machine took the call."},
+	CodeDuplicate:         {"同じ一括送信に、同じ宛先と内容の行がすでにあります。", "An earlier row of the batch has the same number and parameters."},
 	CodeBadTemplate:       {"テンプレートと差し込み値から本文を作れませんでした。", "The template and its parameters do not make a text."},
 
 	// Busy or unwell: most of these are tried again before they are shown.

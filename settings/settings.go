@@ -19,6 +19,8 @@ import (
 
 	"github.com/caarlos0/env/v11"
 	"github.com/nyaruka/phonenumbers"
+
+	"github.com/todoku/todoku/notify"
 )
 
 // Settings is everything a process may be told from outside. The zero value is not usable: Load it.
@@ -132,6 +134,26 @@ func (s *Settings) ShardSize() int {
 		return n
 	}
 	return maxShardSize // auto
+}
+
+// slowPace is where a batch's notifications have a workflow each: Temporal starts so many a second on
+// a small machine.
+const slowPace = 50 * time.Millisecond
+
+// BatchShard is how many notifications of a channel's batch one workflow carries.
+func (s *Settings) BatchShard(channel notify.Channel) int {
+	if s.BatchShardSize == "auto" && s.SendInterval(channel) >= slowPace {
+		return 1
+	}
+	return s.ShardSize()
+}
+
+// SendInterval is the least time between two sends of one sender; 0: no pacing.
+func (s *Settings) SendInterval(channel notify.Channel) time.Duration {
+	if channel == notify.Call {
+		return s.CallSendInterval
+	}
+	return s.SMSSendInterval
 }
 
 // RealTwilio reports whether sends go to Twilio itself and not to a stand-in.

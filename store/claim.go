@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -77,42 +78,86 @@ func (c Claim) Body() (string, error) {
 }
 
 // Claim moves the owner's notifications that are due from ACCEPTED to SENDING, in one committed
-// statement: as many as Limit and the slots of their sender allow, none while it is stopped. All
-// rows of one owner have one sender.
+// statement: as many as Limit and the slots of their sender allow, none while it is stopped or their
+// batch is paused, canceled or not due. All rows of one owner have one sender and at most one batch.
 func (s *Store) Claim(ctx context.Context, terms ClaimTerms) ([]Claim, error) {
-	rows, order := terms.Owner.rows(), "n.id"
 	args := []any{terms.Owner.Single, terms.Owner.WorkflowID, terms.Limit, terms.Lease, terms.SMSInterval, terms.CallInterval, terms.Ahead}
 	if terms.Adopt != 0 {
-		rows, order, args = waiting, "n.relay_at", append(args, terms.Adopt)
+		args = append(args, terms.Adopt)
 	}
-	claims, err := many(ctx, s, pgx.RowToStructByPos[Claim], `
+	claims, err := many(ctx, s, pgx.RowToStructByPos[Claim], terms.claimSQL(), args...)
+	if err != nil {
+		return nil, fmt.Errorf("claim notifications: %w", err)
+	}
+	return claims, nil
+}
+
+// OfBatch reports whether the owner carries a part of a batch.
+func (o Owner) OfBatch() bool { return strings.HasPrefix(o.WorkflowID, batchPrefix) }
+
+// claimSQL is the statement of Claim. That for a part of a batch also reads the batch's row, and
+// locks it: whoever pauses or cancels the batch waits for claims that began before, and none is
+// committed after. A batch with a pace of its own is claimed one by one.
+func (t ClaimTerms) claimSQL() string {
+	rows, order := t.Owner.rows(), "n.id"
+	if t.Adopt != 0 {
+		rows, order = waiting, "n.relay_at"
+	}
+	batch, open, spent := "", "true", ""
+	most := "rows"
+	text := "c.message, v.body"
+	template := "LEFT JOIN template_versions v ON v.template_id = c.template_id AND v.version = c.template_version"
+	if t.Owner.OfBatch() {
+		batch = `
+		), unpaced AS MATERIALIZED (
+			SELECT b.* FROM batches b, clock
+			WHERE ` + batchIsOpen + ` AND b.send_interval IS NULL
+			FOR SHARE OF b
+		), paced AS MATERIALIZED (
+			SELECT b.* FROM batches b, clock
+			WHERE ` + batchIsOpen + ` AND b.send_interval IS NOT NULL AND b.next_slot <= clock.now
+			FOR NO KEY UPDATE OF b
+		), batch AS MATERIALIZED (
+			SELECT * FROM unpaced UNION ALL SELECT * FROM paced`
+		open = "EXISTS (SELECT FROM batch)"
+		most = "least(rows, CASE WHEN EXISTS (SELECT FROM paced) THEN 1 END)"
+		spent = `
+		), spent AS (
+			UPDATE batches b SET next_slot = slots.starts_at + b.send_interval
+			FROM paced, slots
+			WHERE b.id = paced.id`
+		text = "batch.message, v.body"
+		template = `CROSS JOIN batch
+		LEFT JOIN template_versions v ON v.template_id = batch.template_id AND v.version = batch.template_version`
+	}
+	return `
 		WITH clock AS MATERIALIZED (
 			SELECT clock_timestamp() AS now
 		), due AS MATERIALIZED (
-			SELECT n.id, n.sender_id, row_number() OVER (ORDER BY n.id) - 1 AS place
+			SELECT n.id, n.sender_id, n.batch_id, row_number() OVER (ORDER BY n.id) - 1 AS place
 			FROM (
-				SELECT n.id, n.sender_id
+				SELECT n.id, n.sender_id, n.batch_id
 				FROM notifications n
-				WHERE `+rows+`
+				WHERE ` + rows + `
 					AND n.status = 'ACCEPTED' AND greatest(n.send_at, n.retry_at) <= clock_timestamp()
-				ORDER BY `+order+`
+				ORDER BY ` + order + `
 				LIMIT $3
 				FOR UPDATE SKIP LOCKED
-			) n
+			) n` + batch + `
 		), sender AS MATERIALIZED (
 			SELECT s.id, greatest(s.next_slot, clock.now) AS starts_at, CASE s.channel WHEN 'CALL' THEN $6::interval ELSE $5::interval END AS pace
 			FROM senders s, clock
-			WHERE s.id = (SELECT min(sender_id) FROM due) AND s.stopped_at IS NULL AND s.next_slot <= clock.now + $7::interval
+			WHERE s.id = (SELECT min(sender_id) FROM due WHERE ` + open + `) AND s.stopped_at IS NULL AND s.next_slot <= clock.now + $7::interval
 			FOR UPDATE OF s
 		), slots AS (
 			UPDATE senders s SET next_slot = granted.starts_at + granted.pace * granted.slots
 			FROM (
-				SELECT sender.*, CASE pace WHEN '0' THEN rows ELSE least(rows,
+				SELECT sender.*, CASE pace WHEN '0' THEN ` + most + ` ELSE least(` + most + `,
 					1 + floor(extract(epoch FROM clock.now + $7::interval - starts_at) / extract(epoch FROM pace))) END AS slots
 				FROM sender, clock, (SELECT count(*) AS rows FROM due) AS due
 			) granted
 			WHERE s.id = granted.id
-			RETURNING s.id, s.address, granted.pace, granted.slots, granted.starts_at
+			RETURNING s.id, s.address, granted.pace, granted.slots, granted.starts_at` + spent + `
 		), claimed AS (
 			UPDATE notifications n SET
 				status = 'SENDING', workflow_id = $2, claim_token = gen_random_uuid(), attempts = n.attempts + 1,
@@ -121,29 +166,29 @@ func (s *Store) Claim(ctx context.Context, terms ClaimTerms) ([]Claim, error) {
 				retry_at = NULL, absent_since = NULL, updated_at = clock.now
 			FROM due, slots, clock
 			WHERE n.id = due.id AND n.sender_id = slots.id AND due.place < slots.slots
-			RETURNING n.*, due.place
+			RETURNING n.*, due.place AS claim_place
 		)
 		SELECT c.id, c.channel::text, c.claim_token,
-			greatest('0', slots.starts_at + slots.pace * c.place - clock.now),
+			greatest('0', slots.starts_at + slots.pace * c.claim_place - clock.now),
 			clock.now - c.first_claimed_at, c.attempts,
-			c.sender_id, slots.address, c.to_number, c.message, v.body, c.params, c.require_human
+			c.sender_id, slots.address, c.to_number, ` + text + `, c.params, c.require_human
 		FROM claimed c
 		CROSS JOIN slots
 		CROSS JOIN clock
-		LEFT JOIN template_versions v ON v.template_id = c.template_id AND v.version = c.template_version
-		ORDER BY c.place`, args...)
-	if err != nil {
-		return nil, fmt.Errorf("claim notifications: %w", err)
-	}
-	return claims, nil
+		` + template + `
+		ORDER BY c.claim_place`
 }
+
+// batchIsOpen is the condition under which notifications of a batch may be claimed.
+const batchIsOpen = `b.id = (SELECT batch_id FROM due LIMIT 1)
+				AND b.paused_at IS NULL AND b.canceled_at IS NULL AND b.send_at <= clock.now`
 
 // Outstanding is what the rows of one owner wait for. A duration says how long it is until then; it
 // is 0 when the moment has come.
 type Outstanding struct {
 	Accepted int64         // rows that are to be posted
 	SendIn   time.Duration // until the first of them is due and its sender may have a slot
-	Held     bool          // their sender is stopped
+	Held     bool          // their sender is stopped, or their batch paused or canceled
 	ExpireIn time.Duration // until the first of them has been tried for as long as may be; 0 when none was tried
 	Sending  int64         // rows that a claim holds
 	LookUpIn time.Duration // until the first of those claims has run out
@@ -158,11 +203,11 @@ func (s *Store) Outstanding(ctx context.Context, owner Owner, delay, ahead, dead
 	o, err := one(ctx, s, pgx.RowToStructByPos[Outstanding], `
 		SELECT
 			count(*) FILTER (WHERE accepted),
-			coalesce(greatest('0', min(greatest(n.send_at, n.retry_at, s.next_slot - $4::interval)) FILTER (WHERE accepted) - clock_timestamp()), '0'),
-			coalesce(bool_or(s.stopped_at IS NOT NULL) FILTER (WHERE accepted), false),
-			CASE WHEN bool_or(accepted AND s.stopped_at IS NULL AND n.first_claimed_at IS NOT NULL)
+			coalesce(greatest('0', min(greatest(n.send_at, n.retry_at, s.next_slot - $4::interval, b.send_at, b.own_slot)) FILTER (WHERE accepted) - clock_timestamp()), '0'),
+			coalesce(bool_or(s.stopped_at IS NOT NULL OR b.held) FILTER (WHERE accepted), false),
+			CASE WHEN bool_or(accepted AND s.stopped_at IS NULL AND NOT coalesce(b.held, false) AND n.first_claimed_at IS NOT NULL)
 				THEN greatest('1 millisecond', min(n.first_claimed_at + $5::interval)
-					FILTER (WHERE accepted AND s.stopped_at IS NULL) - clock_timestamp())
+					FILTER (WHERE accepted AND s.stopped_at IS NULL AND NOT coalesce(b.held, false)) - clock_timestamp())
 				ELSE '0' END,
 			count(*) FILTER (WHERE sending),
 			coalesce(greatest('0', min(n.claim_deadline) FILTER (WHERE sending) - clock_timestamp()), '0'),
@@ -170,6 +215,12 @@ func (s *Store) Outstanding(ctx context.Context, owner Owner, delay, ahead, dead
 			coalesce(greatest('0', min(coalesce(n.check_at, n.sent_at + $3::interval)) FILTER (WHERE pending) - clock_timestamp()), '0')
 		FROM notifications n
 		JOIN senders s ON s.id = n.sender_id
+		LEFT JOIN LATERAL (
+			SELECT b.send_at, CASE WHEN b.send_interval IS NOT NULL THEN b.next_slot END AS own_slot,
+				b.paused_at IS NOT NULL OR b.canceled_at IS NOT NULL AS held
+			FROM batches b
+			WHERE b.id = n.batch_id
+		) AS b ON true
 		CROSS JOIN LATERAL (SELECT n.status = 'ACCEPTED' AS accepted, n.status = 'SENDING' AS sending, n.status = 'PENDING' AS pending) AS state
 		WHERE `+owner.rows()+`
 			AND n.status IN ('ACCEPTED', 'SENDING', 'PENDING')`,

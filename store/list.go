@@ -15,12 +15,13 @@ import (
 
 // Filter chooses notifications. Its zero value chooses all; what is set must all fit.
 type Filter struct {
-	Statuses    []notify.Status // one of these; HELD: accepted while its sender is stopped, which ACCEPTED leaves out
+	Statuses    []notify.Status // one of these; HELD: accepted while its sender is stopped or its batch paused, which ACCEPTED leaves out
 	Channel     notify.Channel
 	CreatedFrom time.Time // inclusive
 	CreatedTo   time.Time // exclusive
 	ToHash      []byte    // of the number; see notify.PhoneNumber.Hash
 	Reference   *string
+	BatchID     *uuid.UUID
 }
 
 // Place is the place of a notification in the list, which is ordered by both.
@@ -68,6 +69,9 @@ func (f Filter) query(after *Place, limit int) (sql string, args []any) {
 	if f.Reference != nil {
 		where("n.reference = " + arg(*f.Reference))
 	}
+	if f.BatchID != nil {
+		where("n.batch_id = " + arg(*f.BatchID))
+	}
 	if after != nil {
 		where("(n.created_at, n.id) < (" + arg(after.CreatedAt) + ", " + arg(after.ID) + ")")
 	}
@@ -84,15 +88,15 @@ func (f Filter) query(after *Place, limit int) (sql string, args []any) {
 	}
 	return `
 		SELECT ` + notificationColumns + `
-		FROM (` + strings.Join(pages, " UNION ALL ") + `) n
-		JOIN senders s ON s.id = n.sender_id
+		FROM (` + strings.Join(pages, " UNION ALL ") + `) ` + seenFrom + `
 		ORDER BY n.created_at DESC, n.id DESC
 		LIMIT ` + most, args
 }
 
 // conditions are those of each status that is asked for; those of one page when any will do.
 func (f Filter) conditions() [][]string {
-	const stopped = "(SELECT id FROM senders WHERE stopped_at IS NOT NULL)"
+	const held = "(n.sender_id IN (SELECT id FROM senders WHERE stopped_at IS NOT NULL)" +
+		" OR n.batch_id IS NOT NULL AND n.batch_id IN (SELECT id FROM batches WHERE paused_at IS NOT NULL))"
 	var all [][]string
 	for _, status := range notify.Statuses { // in this order, and each once
 		if !slices.Contains(f.Statuses, status) {
@@ -100,9 +104,9 @@ func (f Filter) conditions() [][]string {
 		}
 		switch status {
 		case notify.Held:
-			all = append(all, []string{"n.status = 'ACCEPTED'", "n.sender_id IN " + stopped})
+			all = append(all, []string{"n.status = 'ACCEPTED'", held})
 		case notify.Accepted:
-			all = append(all, []string{"n.status = 'ACCEPTED'", "n.sender_id NOT IN " + stopped})
+			all = append(all, []string{"n.status = 'ACCEPTED'", "NOT " + held})
 		default:
 			all = append(all, []string{"n.status = '" + string(status) + "'"})
 		}

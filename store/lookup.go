@@ -38,13 +38,15 @@ func (s *Store) TakeDoubtful(ctx context.Context, owner Owner, grace time.Durati
 		)
 		SELECT n.id, n.channel::text, n.claim_token, '0'::interval,
 			coalesce(clock.now - n.first_claimed_at, '0'), n.attempts,
-			n.sender_id, s.address, n.to_number, n.message, v.body, n.params, n.require_human,
+			n.sender_id, s.address, n.to_number, coalesce(n.message, b.message), v.body, n.params, n.require_human,
 			n.claimed_at, n.claim_deadline, clock.now - n.claim_deadline,
 			coalesce(clock.now - n.absent_since, '0')
 		FROM taken n
 		CROSS JOIN clock
 		JOIN senders s ON s.id = n.sender_id
-		LEFT JOIN template_versions v ON v.template_id = n.template_id AND v.version = n.template_version
+		LEFT JOIN batches b ON b.id = n.batch_id
+		LEFT JOIN template_versions v ON v.template_id = coalesce(n.template_id, b.template_id)
+			AND v.version = coalesce(n.template_version, b.template_version)
 		ORDER BY n.id`, owner.WorkflowID, grace)
 	if err != nil {
 		return nil, fmt.Errorf("take over doubtful notifications: %w", err)
@@ -72,11 +74,14 @@ func (s *Store) Rivals(ctx context.Context, id uuid.UUID, grace time.Duration) (
 			count(*) FILTER (WHERE doubtful AND same OR t.id = n.id),
 			count(*) FILTER (WHERE doubtful AND same AND (t.claimed_at, t.id) < (n.claimed_at, n.id))
 		FROM notifications n
+		LEFT JOIN batches b ON b.id = n.batch_id
 		JOIN notifications t ON t.to_hash = n.to_hash AND t.sender_id = n.sender_id AND t.status = 'SENDING'
+		LEFT JOIN batches tb ON tb.id = t.batch_id
 		CROSS JOIN LATERAL (
 			SELECT t.claim_deadline <= clock_timestamp() - $2::interval AS doubtful,
-				(t.message, t.template_id, t.template_version, t.params)
-					IS NOT DISTINCT FROM (n.message, n.template_id, n.template_version, n.params) AS same
+				(coalesce(t.message, tb.message), coalesce(t.template_id, tb.template_id), coalesce(t.template_version, tb.template_version), t.params)
+					IS NOT DISTINCT FROM
+					(coalesce(n.message, b.message), coalesce(n.template_id, b.template_id), coalesce(n.template_version, b.template_version), n.params) AS same
 		) AS told
 		WHERE n.id = $1`, id, grace)
 	if err != nil {

@@ -89,9 +89,19 @@ func (s *Store) Idle(ctx context.Context, since time.Duration, limit int) ([]str
 		FROM (
 			SELECT n.workflow_id
 			FROM senders s
-			JOIN notifications n ON n.sender_id = s.id AND n.status = 'ACCEPTED'
+			JOIN notifications n ON n.sender_id = s.id AND n.status = 'ACCEPTED' AND n.batch_id IS NULL
 				AND greatest(n.send_at, n.retry_at) <= clock_timestamp() - $1::interval
 			WHERE s.stopped_at IS NULL AND s.next_slot <= clock_timestamp() AND n.started_at <= clock_timestamp() - $1::interval
+			UNION ALL
+			SELECT n.workflow_id
+			FROM batches b
+			JOIN senders s ON s.id = b.sender_id
+			JOIN notifications n ON n.batch_id = b.id AND n.status = 'ACCEPTED' AND n.place < b.shards_started * b.shard_size
+				AND n.started_at <= clock_timestamp() - $1::interval
+				AND greatest(n.send_at, n.retry_at) <= clock_timestamp() - $1::interval
+			WHERE b.finished_at IS NULL AND b.paused_at IS NULL AND b.canceled_at IS NULL
+				AND b.shard_started_at <= clock_timestamp() - $1::interval AND b.next_slot <= clock_timestamp()
+				AND s.stopped_at IS NULL AND s.next_slot <= clock_timestamp()
 			UNION ALL
 			SELECT workflow_id
 			FROM notifications
@@ -123,12 +133,6 @@ func (s *Store) Finished(ctx context.Context, owners []string) ([]string, error)
 // <id>/r1, <id>/r2 and so on, for which the relay then starts a workflow. It is the one change of a
 // row's owner. It returns how many rows there were.
 func (s *Store) Bequeath(ctx context.Context, owner string) (int, error) {
-	heir := owner + "/r1"
-	if base, n, ok := strings.Cut(owner, "/r"); ok {
-		if k, err := strconv.Atoi(n); err == nil {
-			heir = fmt.Sprintf("%s/r%d", base, k+1)
-		}
-	}
 	tag, err := s.pool.Exec(ctx, `
 		UPDATE notifications SET workflow_id = $2, started_at = NULL, relay_at = clock_timestamp(), updated_at = clock_timestamp()
 		WHERE id IN (
@@ -136,11 +140,21 @@ func (s *Store) Bequeath(ctx context.Context, owner string) (int, error) {
 			WHERE workflow_id = $1 AND status IN ('ACCEPTED', 'SENDING', 'PENDING')
 			ORDER BY id
 			FOR UPDATE
-		)`, owner, heir)
+		)`, owner, heir(owner))
 	if err != nil {
 		return 0, fmt.Errorf("give notifications to another workflow: %w", err)
 	}
 	return int(tag.RowsAffected()), nil
+}
+
+// heir names the workflow that takes the place of owner.
+func heir(owner string) string {
+	if base, n, ok := strings.Cut(owner, "/r"); ok {
+		if k, err := strconv.Atoi(n); err == nil {
+			return fmt.Sprintf("%s/r%d", base, k+1)
+		}
+	}
+	return owner + "/r1"
 }
 
 // MarkStarted notes that Temporal has acknowledged these owners' workflows. A single that nobody

@@ -45,8 +45,12 @@ func (s *Store) EnsureSender(ctx context.Context, channel notify.Channel, addres
 
 const senderColumns = `s.id, s.channel::text, s.address,
 	CASE WHEN s.next_slot > now() THEN s.next_slot END,
-	(SELECT count(*) FROM notifications n WHERE n.sender_id = s.id AND n.status = 'ACCEPTED'
-		AND greatest(n.send_at, n.retry_at) <= clock_timestamp()),
+	(SELECT count(*) FROM notifications n WHERE n.sender_id = s.id AND n.status = 'ACCEPTED' AND n.batch_id IS NULL
+		AND greatest(n.send_at, n.retry_at) <= clock_timestamp())
+		+ (SELECT coalesce(sum(c.accepted), 0)
+			FROM batches b
+			CROSS JOIN LATERAL ` + batchCounts + ` AS c
+			WHERE b.sender_id = s.id AND b.finished_at IS NULL AND b.canceled_at IS NULL AND b.send_at <= clock_timestamp())::bigint,
 	s.slowed_at, s.slow_code, s.stopped_at, s.stop_code, s.stop_reason`
 
 // Senders lists every sender, the oldest first.
@@ -89,6 +93,12 @@ func (s *Store) ResumeSender(ctx context.Context, id int64) (Sender, error) {
 			UPDATE notifications n SET first_claimed_at = n.first_claimed_at + (now() - greatest(n.first_claimed_at, stopped.stopped_at))
 			FROM stopped
 			WHERE n.sender_id = stopped.id AND stopped.stopped_at IS NOT NULL
+				AND n.status = 'ACCEPTED' AND n.first_claimed_at IS NOT NULL AND n.batch_id IS NULL
+		), held_of_batches AS (
+			UPDATE notifications n SET first_claimed_at = n.first_claimed_at + (now() - greatest(n.first_claimed_at, stopped.stopped_at))
+			FROM stopped
+			JOIN batches b ON b.sender_id = stopped.id AND b.finished_at IS NULL
+			WHERE n.batch_id = b.id AND n.place < b.shards_started * b.shard_size AND stopped.stopped_at IS NOT NULL
 				AND n.status = 'ACCEPTED' AND n.first_claimed_at IS NOT NULL
 		)
 		SELECT `+senderColumns+` FROM s`, id)

@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// Each of these is a commit in the batch's row, which every claim reads and locks: the commit is the
+// edge, and it waits for claims that began before. Where the batch's state forbids what is asked,
+// they return false and change nothing; asking for what is so already is true.
+
+// PauseBatch stops claims of the batch's notifications until it is resumed. The first reason is kept.
+// The error is ErrNotFound when there is no such batch.
+func (s *Store) PauseBatch(ctx context.Context, id uuid.UUID, reason *string) (bool, error) {
+	return s.controlBatch(ctx, "pause batch", id, `
+		UPDATE batches SET
+			pause_reason = CASE WHEN paused_at IS NULL THEN $2 ELSE pause_reason END,
+			paused_at = coalesce(paused_at, clock_timestamp())
+		WHERE id = $1 AND finished_at IS NULL AND canceled_at IS NULL`, reason)
+}
+
+// CancelBatch stops claims of the batch's notifications for good. CancelChunk writes down which rows
+// are CANCELED by it. The error is ErrNotFound when there is no such batch.
+func (s *Store) CancelBatch(ctx context.Context, id uuid.UUID) (bool, error) {
+	return s.controlBatch(ctx, "cancel batch", id, `
+		UPDATE batches SET
+			canceled_at = coalesce(canceled_at, clock_timestamp()),
+			paused_at = NULL, pause_reason = NULL, carry_by = clock_timestamp()
+		WHERE id = $1 AND (finished_at IS NULL OR canceled_at IS NOT NULL)`)
+}
+
+// ResumeBatch lets a paused batch go on. The time for which it was paused is not counted towards its
+// notifications' SEND_DEADLINE. The error is ErrNotFound when there is no such batch.
+func (s *Store) ResumeBatch(ctx context.Context, id uuid.UUID) (bool, error) {
+	// In a statement of its own: a claim locks rows first and the batch then.
+	_, err := s.pool.Exec(ctx, `
+		UPDATE notifications n SET first_claimed_at = held.first_claimed_at + (clock_timestamp() - greatest(held.first_claimed_at, held.paused_at))
+		FROM (
+			SELECT n.id, n.first_claimed_at, b.paused_at
+			FROM batches b
+			JOIN notifications n ON n.batch_id = b.id AND n.status = 'ACCEPTED' AND n.place < b.shards_started * b.shard_size
+			WHERE b.id = $1 AND b.paused_at IS NOT NULL AND n.first_claimed_at IS NOT NULL
+			ORDER BY n.id
+			FOR UPDATE OF n SKIP LOCKED
+		) AS held
+		WHERE n.id = held.id`, id)
+	if err != nil {
+		return false, fmt.Errorf("resume batch: %w", err)
+	}
+	return s.controlBatch(ctx, "resume batch", id, `
+		UPDATE batches SET paused_at = NULL, pause_reason = NULL,
+			carry_by = CASE WHEN paused_at IS NOT NULL THEN clock_timestamp() ELSE carry_by END
+		WHERE id = $1 AND finished_at IS NULL AND canceled_at IS NULL`)
+}
+
+// SetBatchPace gives the batch a pace of its own, for claims from now on; nil: that of its sender. A
+// pace faster than the sender's has no effect. The error is ErrNotFound when there is no such batch.
+func (s *Store) SetBatchPace(ctx context.Context, id uuid.UUID, interval *time.Duration) (bool, error) {
+	return s.controlBatch(ctx, "set the pace of a batch", id, `
+		UPDATE batches SET send_interval = $2, next_slot = least(next_slot, clock_timestamp() + coalesce($2, '0'::interval)), carry_by = clock_timestamp()
+		WHERE id = $1 AND finished_at IS NULL AND canceled_at IS NULL`, interval)
+}
+
+// RescheduleBatch sets the moment before which nothing of the batch is sent, as long as nothing of it
+// was ever claimed. The error is ErrNotFound when there is no such batch.
+func (s *Store) RescheduleBatch(ctx context.Context, id uuid.UUID, sendAt time.Time) (moved bool, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		// What is read after the lock is what claims have left.
+		tag, err := tx.Exec(ctx, `SELECT FROM batches WHERE id = $1 FOR NO KEY UPDATE`, id)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return ErrNotFound
+		}
+		tag, err = tx.Exec(ctx, `
+			UPDATE batches b SET send_at = greatest($2, clock_timestamp()), carry_by = clock_timestamp()
+			WHERE b.id = $1 AND b.finished_at IS NULL AND b.canceled_at IS NULL
+				AND NOT EXISTS (
+					SELECT FROM notifications n
+					WHERE n.batch_id = b.id AND n.place < b.shards_started * b.shard_size AND n.first_claimed_at IS NOT NULL
+				)`, id, sendAt)
+		moved = err == nil && tag.RowsAffected() == 1
+		return err
+	})
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("reschedule batch: %w", err)
+	}
+	return moved, err
+}
+
+func (s *Store) controlBatch(ctx context.Context, doing string, id uuid.UUID, sql string, args ...any) (bool, error) {
+	tag, err := s.pool.Exec(ctx, sql, append([]any{id}, args...)...)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", doing, err)
+	}
+	if tag.RowsAffected() == 1 {
+		return true, nil
+	}
+	_, err = s.Batch(ctx, id)
+	return false, err
+}
+
+// BatchInFlight is how many of the batch's notifications a claim holds that has not run out.
+func (s *Store) BatchInFlight(ctx context.Context, id uuid.UUID) (int64, error) {
+	n, err := one(ctx, s, pgx.RowTo[int64], `
+		SELECT count(*) FROM notifications
+		WHERE status = 'SENDING' AND batch_id = $1 AND claim_deadline > clock_timestamp()`, id)
+	if err != nil {
+		return 0, fmt.Errorf("count claims in flight: %w", err)
+	}
+	return n, nil
+}

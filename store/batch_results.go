@@ -1,0 +1,48 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// BatchResult is what became of one row of a batch.
+type BatchResult struct {
+	Notification
+	Row int32 // in the request: the first one is 1
+}
+
+// resultPage is how many rows are read at once.
+const resultPage = 2000
+
+// BatchResults gives a batch's notifications in the order of the request, a page in memory at a time.
+// A row is as it was when its page was read.
+func (s *Store) BatchResults(ctx context.Context, id uuid.UUID) iter.Seq2[BatchResult, error] {
+	return func(yield func(BatchResult, error) bool) {
+		var after uuid.UUID
+		for {
+			page, err := many(ctx, s, pgx.RowToStructByPos[BatchResult], `
+				SELECT `+notificationColumns+`, n.batch_row
+				FROM notifications `+seenFrom+`
+				WHERE n.batch_id = $1 AND n.created_at = (SELECT created_at FROM batches WHERE id = $1) AND n.id > $2
+				ORDER BY n.created_at, n.id
+				LIMIT $3`, id, after, resultPage)
+			if err != nil {
+				yield(BatchResult{}, fmt.Errorf("read results: %w", err))
+				return
+			}
+			for _, row := range page {
+				if !yield(row, nil) {
+					return
+				}
+				after = row.ID
+			}
+			if len(page) < resultPage {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,375 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/store"
+)
+
+// acceptBatch accepts n notifications to different numbers in shards of the size.
+func acceptBatch(t testing.TB, s *store.Store, n, shardSize int, change ...func(*store.NewBatch)) store.Batch {
+	t.Helper()
+	sender, err := s.EnsureSender(t.Context(), notify.SMS, "+15005550006")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, next := "Your prescription is ready.", 0
+	batch := store.NewBatch{
+		ID: uuid.Must(uuid.NewV7()), Channel: notify.SMS, Message: &body, SenderID: sender, ShardSize: shardSize,
+		Recipients: func() (store.BatchRecipient, bool, error) {
+			if next == n {
+				return store.BatchRecipient{}, false, nil
+			}
+			next++
+			number := notify.PhoneNumber{E164: fmt.Sprintf("+1202555%04d", next), National: "x"}
+			return store.BatchRecipient{ID: uuid.Must(uuid.NewV7()), Row: next, To: number, ToHash: []byte(number.E164)}, true, nil
+		},
+		Rejected: func() (int, []store.Rejected) { return 0, nil },
+	}
+	for _, c := range change {
+		c(&batch)
+	}
+	accepted, _, err := s.AcceptBatch(t.Context(), batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return accepted
+}
+
+func batchTerms(b store.Batch, shard, limit int) store.ClaimTerms {
+	return store.ClaimTerms{Owner: store.Owner{WorkflowID: store.ShardWorkflowID(b.ID, shard)}, Limit: limit, Lease: 15 * time.Second, Ahead: time.Second}
+}
+
+func claimShard(t testing.TB, s *store.Store, b store.Batch, shard, limit, want int) []store.Claim {
+	t.Helper()
+	claims, err := s.Claim(t.Context(), batchTerms(b, shard, limit))
+	if err != nil || len(claims) != want {
+		t.Fatalf("%d claims, error %v: want %d", len(claims), err, want)
+	}
+	return claims
+}
+
+// wantCounts checks how many have each status, and that they add up to the total.
+func wantCounts(t testing.TB, s *store.Store, id uuid.UUID, want store.Counts) store.Batch {
+	t.Helper()
+	b, err := s.Batch(t.Context(), id)
+	if err != nil || b.Counts != want {
+		t.Fatalf("counts are %+v, error %v: want %+v", b.Counts, err, want)
+	}
+	if sum := want.Accepted + want.Sending + want.Pending + want.Success + want.Failed + want.Unknown + want.Skipped + want.Canceled; sum != int64(b.Total) {
+		t.Fatalf("the counts add up to %d, the total is %d", sum, b.Total)
+	}
+	return b
+}
+
+func done(t testing.TB, control func(context.Context, uuid.UUID) (bool, error), id uuid.UUID, want bool) {
+	t.Helper()
+	if did, err := control(t.Context(), id); err != nil || did != want {
+		t.Fatalf("it was done: %v, error %v, want %v", did, err, want)
+	}
+}
+
+func TestABatchIsCountedByEveryStatement(t *testing.T) {
+	s := openStore(t)
+	b := acceptBatch(t, s, 10, 4)
+	if b.State() != store.BatchRunning || b.Total != 10 || b.WorkflowID != store.BatchWorkflowID(b.ID) {
+		t.Errorf("accepted is %+v", b)
+	}
+	claims := claimShard(t, s, b, 0, 10, 4)
+	claims = append(claims, claimShard(t, s, b, 2, 10, 2)...)
+	wantCounts(t, s, b.ID, store.Counts{Accepted: 4, Sending: 6})
+	if text, err := claims[0].Body(); err != nil || text != "Your prescription is ready." {
+		t.Errorf("the text is %q, error %v", text, err)
+	}
+	if ok, err := s.GiveBack(t.Context(), claims[0].ID, claims[0].Token, store.Retry{Kind: store.EventTryFailed}); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if ok, err := s.Refuse(t.Context(), claims[1].ID, claims[1].Token, store.Failure{Kind: store.EventRefused, ErrorCode: "21211"}); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	for i, word := range []string{"queued", "delivered", "undelivered"} {
+		settle(t, s, notify.Receipt{NotificationID: claims[2+i].ID.String(), Channel: notify.SMS, Word: word, Source: notify.FromWebhook})
+	}
+	events, err := s.Events(t.Context(), claims[1].ID)
+	if err != nil || len(events) != 2 || events[0].Kind != store.EventAccepted || *events[0].Status != "ACCEPTED" || events[1].Kind != store.EventRefused {
+		t.Errorf("the timeline is %+v, error %v", events, err)
+	}
+	want := store.Counts{Accepted: 5, Sending: 1, Pending: 1, Success: 1, Failed: 2}
+	wantCounts(t, s, b.ID, want)
+	if n, err := s.FoldBatchMoves(t.Context(), 1000); err != nil || n == 0 {
+		t.Fatalf("%d changes were folded, error %v", n, err)
+	}
+	wantCounts(t, s, b.ID, want)
+	if n, err := s.FoldBatchMoves(t.Context(), 1000); err != nil || n != 0 {
+		t.Fatalf("%d changes were folded twice, error %v", n, err)
+	}
+	page, err := s.Batches(t.Context(), nil, 10)
+	if err != nil || len(page) != 1 || page[0].Counts != want {
+		t.Errorf("the list is %+v, error %v", page, err)
+	}
+	place := b.Place()
+	if page, err = s.Batches(t.Context(), &place, 10); err != nil || len(page) != 0 {
+		t.Errorf("the next page is %+v, error %v", page, err)
+	}
+}
+
+func TestNothingOfAPausedBatchIsClaimed(t *testing.T) {
+	s := openStore(t)
+	b := acceptBatch(t, s, 3, 1)
+	pause := func(ctx context.Context, id uuid.UUID) (bool, error) { return s.PauseBatch(ctx, id, new("wrong text")) }
+	claimShard(t, s, b, 0, 1, 1)
+	done(t, pause, b.ID, true)
+	done(t, pause, b.ID, true)
+	claimShard(t, s, b, 1, 1, 0)
+	left, err := s.Outstanding(t.Context(), batchTerms(b, 1, 1).Owner, time.Minute, time.Second)
+	if err != nil || !left.Held {
+		t.Errorf("outstanding is %+v, error %v: want it held", left, err)
+	}
+	if n, err := s.BatchInFlight(t.Context(), b.ID); err != nil || n != 1 {
+		t.Errorf("%d are in flight, error %v", n, err)
+	}
+	seen := wantCounts(t, s, b.ID, store.Counts{Accepted: 2, Sending: 1})
+	if seen.State() != store.BatchPaused || *seen.PauseReason != "wrong text" {
+		t.Errorf("it is %s because of %q", seen.State(), *seen.PauseReason)
+	}
+	held, err := s.Notifications(t.Context(), store.Filter{BatchID: &b.ID, Statuses: []notify.Status{notify.Held}}, nil, 10)
+	if err != nil || len(held) != 2 || held[0].Status != notify.Held || held[0].Message == nil {
+		t.Errorf("held are %+v, error %v", held, err)
+	}
+	done(t, s.ResumeBatch, b.ID, true)
+	done(t, s.ResumeBatch, b.ID, true)
+	claimShard(t, s, b, 1, 1, 1)
+}
+
+func TestACanceledBatchIsWrittenDownInChunks(t *testing.T) {
+	s := openStore(t)
+	b := acceptBatch(t, s, 5, 1)
+	claims := claimShard(t, s, b, 0, 1, 1)
+	if err := s.MarkShardsStarted(t.Context(), b.ID, 2); err != nil {
+		t.Fatal(err)
+	}
+	done(t, s.CancelBatch, b.ID, true)
+	claimShard(t, s, b, 1, 1, 0)
+	page, err := s.Notifications(t.Context(), store.Filter{BatchID: &b.ID}, nil, 10)
+	if err != nil || page[0].Status != notify.Canceled {
+		t.Errorf("an unsent row reads as %s, error %v", page[0].Status, err)
+	}
+	n, owners, err := s.CancelChunk(t.Context())
+	if err != nil || n != 4 || !slices.Equal(owners, []string{store.ShardWorkflowID(b.ID, 1)}) {
+		t.Fatalf("%d rows of %v were canceled, error %v", n, owners, err)
+	}
+	if n, _, err = s.CancelChunk(t.Context()); err != nil || n != 0 {
+		t.Fatalf("%d rows were canceled twice, error %v", n, err)
+	}
+	// What is given back afterwards is not sent either.
+	if ok, err := s.GiveBack(t.Context(), claims[0].ID, claims[0].Token, store.Retry{Kind: store.EventTryFailed}); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if n, _, err = s.CancelChunk(t.Context()); err != nil || n != 1 {
+		t.Fatalf("%d rows were canceled, error %v: want the one that was given back", n, err)
+	}
+	wantCounts(t, s, b.ID, store.Counts{Canceled: 5})
+	finished, err := s.FinishBatches(t.Context())
+	if err != nil || len(finished) != 1 || finished[0].ID != b.ID {
+		t.Fatalf("finished are %+v, error %v", finished, err)
+	}
+	done(t, s.CancelBatch, b.ID, true)
+	done(t, s.ResumeBatch, b.ID, false)
+	done(t, func(ctx context.Context, id uuid.UUID) (bool, error) { return s.PauseBatch(ctx, id, nil) }, b.ID, false)
+	if _, err := s.CancelBatch(t.Context(), uuid.New()); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("error %v: want that there is no such batch", err)
+	}
+}
+
+// TestNoClaimIsCommittedAfterAPause pauses a batch while others claim from it, and looks at what was
+// claimed when the pause returned, and later.
+func TestNoClaimIsCommittedAfterAPause(t *testing.T) {
+	s := openStore(t)
+	b := acceptBatch(t, s, 400, 100)
+	var workers sync.WaitGroup
+	stop := make(chan struct{})
+	for shard := range 4 {
+		workers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, err := s.Claim(context.Background(), batchTerms(b, shard, 2)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 10 {
+		time.Sleep(3 * time.Millisecond)
+		if _, err := s.PauseBatch(t.Context(), b.ID, nil); err != nil {
+			t.Fatal(err)
+		}
+		first, err := s.Batch(t.Context(), b.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+		wantCounts(t, s, b.ID, first.Counts)
+		if _, err := s.ResumeBatch(t.Context(), b.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	workers.Wait()
+}
+
+func TestABatchKeepsItsOwnPace(t *testing.T) {
+	s := openStore(t)
+	b := acceptBatch(t, s, 5, 5)
+	interval := 200 * time.Millisecond
+	if ok, err := s.SetBatchPace(t.Context(), b.ID, &interval); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	claimShard(t, s, b, 0, 5, 1)
+	claimShard(t, s, b, 0, 5, 0)
+	left, err := s.Outstanding(t.Context(), batchTerms(b, 0, 5).Owner, time.Minute, time.Second)
+	if err != nil || left.SendIn <= 0 || left.SendIn > interval {
+		t.Errorf("the next one is due in %v, error %v", left.SendIn, err)
+	}
+	time.Sleep(left.SendIn + 5*time.Millisecond)
+	claimShard(t, s, b, 0, 5, 1)
+	if ok, err := s.SetBatchPace(t.Context(), b.ID, nil); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	claimShard(t, s, b, 0, 5, 3)
+}
+
+func TestABatchWaitsForItsTimeWhichChangesUntilTheFirstClaim(t *testing.T) {
+	s := openStore(t)
+	later := time.Now().Add(time.Hour)
+	b := acceptBatch(t, s, 2, 1, func(n *store.NewBatch) { n.SendAt = &later })
+	if b.State() != store.BatchScheduled {
+		t.Errorf("it is %s", b.State())
+	}
+	claimShard(t, s, b, 0, 1, 0)
+	unstarted := func() int {
+		waiting, err := s.UnstartedBatches(t.Context(), 0, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(waiting)
+	}
+	if n := unstarted(); n != 0 {
+		t.Errorf("%d batches are to be started before their time", n)
+	}
+	if moved, err := s.RescheduleBatch(t.Context(), b.ID, time.Now()); err != nil || !moved {
+		t.Fatal(moved, err)
+	}
+	if n := unstarted(); n != 1 {
+		t.Errorf("%d batches are to be started, want 1", n)
+	}
+	if err := s.MarkBatchStarted(t.Context(), b.ID, b.WorkflowID); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.MarkShardsStarted(t.Context(), b.ID, 1); err != nil {
+		t.Fatal(err)
+	}
+	claimShard(t, s, b, 0, 1, 1)
+	if moved, err := s.RescheduleBatch(t.Context(), b.ID, later); err != nil || moved {
+		t.Errorf("its time was moved: %v, error %v, after the first claim", moved, err)
+	}
+	if n := unstarted(); n != 0 {
+		t.Errorf("%d batches are to be started twice", n)
+	}
+}
+
+func TestTheWindowIsReadFromTheLedger(t *testing.T) {
+	s := openStore(t)
+	b := acceptBatch(t, s, 10, 2)
+	want := func(started, unsent int32) {
+		t.Helper()
+		c, err := s.Carry(t.Context(), b.ID, time.Minute)
+		if err != nil || c.ShardsStarted != started || c.Unsent != unsent || c.Shards != 5 {
+			t.Fatalf("it stands at %+v, error %v: want %d started and %d unsent", c, err, started, unsent)
+		}
+	}
+	want(0, 0)
+	if err := s.MarkShardsStarted(t.Context(), b.ID, 3); err != nil {
+		t.Fatal(err)
+	}
+	want(3, 3)
+	claimShard(t, s, b, 0, 1, 1)
+	want(3, 3)
+	claims := claimShard(t, s, b, 0, 1, 1)
+	want(3, 2)
+	// A row that was tried once holds up nobody.
+	if ok, err := s.GiveBack(t.Context(), claims[0].ID, claims[0].Token, store.Retry{Kind: store.EventTryFailed, After: time.Minute}); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	want(3, 2)
+	unsent, err := s.UnsentShards(t.Context(), b.ID, 10)
+	if err != nil || len(unsent) != 3 {
+		t.Errorf("unsent are %v, error %v", unsent, err)
+	}
+}
+
+func TestABatchIsAcceptedWholeOrNotAtAll(t *testing.T) {
+	s, db := openLedger(t)
+	wrong := errors.New("the file ends in the middle")
+	sender, err := s.EnsureSender(t.Context(), notify.SMS, "+15005550006")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, ends := range map[error]error{wrong: wrong, store.ErrNoRecipients: nil} {
+		n := 0
+		_, _, err = s.AcceptBatch(t.Context(), store.NewBatch{ID: uuid.New(), Channel: notify.SMS, Message: new("x"), SenderID: sender, ShardSize: 1,
+			Recipients: func() (store.BatchRecipient, bool, error) {
+				if n++; n > 5 || ends == nil {
+					return store.BatchRecipient{}, false, ends
+				}
+				return store.BatchRecipient{ID: uuid.New(), Row: n, To: recipient, ToHash: []byte("x")}, true, nil
+			},
+			Rejected: func() (int, []store.Rejected) { return 0, nil },
+		})
+		if !errors.Is(err, want) {
+			t.Errorf("error %v, want %v", err, want)
+		}
+	}
+	var rows int
+	if err := db.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM notifications) + (SELECT count(*) FROM batches)`).Scan(&rows); err != nil || rows != 0 {
+		t.Errorf("%d rows are left, error %v", rows, err)
+	}
+}
+
+func TestABatchWithoutItsWorkflowGetsAnother(t *testing.T) {
+	s, db := openLedger(t)
+	b := acceptBatch(t, s, 1, 1)
+	if err := s.MarkBatchStarted(t.Context(), b.ID, b.WorkflowID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(t.Context(), `UPDATE batches SET started_at = now() - '1 min'::interval, carry_by = now() - '1 min'::interval`); err != nil {
+		t.Fatal(err)
+	}
+	neglected, err := s.NeglectedBatches(t.Context(), 10*time.Second, 10)
+	if err != nil || len(neglected) != 1 {
+		t.Fatalf("neglected are %+v, error %v", neglected, err)
+	}
+	if again, err := s.NeglectedBatches(t.Context(), 10*time.Second, 10); err != nil || len(again) != 0 {
+		t.Fatalf("neglected are %+v again, error %v", again, err)
+	}
+	if err := s.BequeathBatch(t.Context(), neglected[0]); err != nil {
+		t.Fatal(err)
+	}
+	waiting, err := s.UnstartedBatches(t.Context(), 0, 10)
+	if err != nil || len(waiting) != 1 || waiting[0].WorkflowID != b.WorkflowID+"/r1" {
+		t.Errorf("unstarted are %+v, error %v", waiting, err)
+	}
+}
