@@ -59,6 +59,14 @@ type Ref struct {
 
 func (r Ref) owner() store.Owner { return store.Owner{WorkflowID: r.WorkflowID, Single: r.ID} }
 
+// ahead is how far ahead the notifications' slots may be reserved.
+func (r Ref) ahead() time.Duration {
+	if r.owner().OfBatch() {
+		return batchSlotAhead
+	}
+	return slotAhead
+}
+
 // Activities holds what the activities work with.
 type Activities struct {
 	Store   *store.Store
@@ -69,6 +77,9 @@ type Activities struct {
 	// Workflows tells the owners of rows that Reconcile settled. Nil: nobody tells them, and they find
 	// out at their next check.
 	Workflows Signaler
+
+	// Shards starts the parts of batches. It is needed where CarryBatch runs.
+	Shards ShardStarter
 
 	listing struct{ sms, call sync.Mutex } // held by those of this process who wait for a turn to list
 }
@@ -109,8 +120,11 @@ type Terms struct {
 func (t Terms) lease() time.Duration       { return cmp.Or(t.Lease, 15*time.Second) }
 func (t Terms) answerLimit() time.Duration { return cmp.Or(t.AnswerLimit, 10*time.Second) }
 
-// slotAhead is how far ahead a single may reserve a slot; a batch less, so that singles overtake it.
-const slotAhead = time.Second
+// How far ahead a single may reserve a slot, and a batch: less, so that singles overtake it.
+const (
+	slotAhead      = time.Second
+	batchSlotAhead = 500 * time.Millisecond
+)
 
 // receiptDeadline is how long after sending the carrier may still report: an SMS is valid for 10
 // hours (https://www.twilio.com/docs/messaging/api/message-resource, ValidityPeriod) and a call may

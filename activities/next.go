@@ -17,11 +17,11 @@ const heldRecheck = 5 * time.Minute
 
 // next reads from the ledger what the workflow has left to do, and chooses what comes first.
 func (a *Activities) next(ctx context.Context, ref Ref) (Next, error) {
-	left, err := a.Store.Outstanding(ctx, ref.owner(), a.Terms.StatusCheckDelay, slotAhead, a.Terms.SendDeadline)
+	left, err := a.Store.Outstanding(ctx, ref.owner(), a.Terms.StatusCheckDelay, ref.ahead(), a.Terms.SendDeadline)
 	if err == nil && left.ExpireIn > 0 && left.ExpireIn <= time.Millisecond {
 		if err = a.Store.Expire(ctx, ref.owner(), a.Terms.SendDeadline, store.Failure{Kind: store.EventExpired,
 			FailureCode: notify.CodeSendDeadline, Message: notify.LedgerMessage(notify.CodeSendDeadline, notify.SMS, "")}); err == nil {
-			left, err = a.Store.Outstanding(ctx, ref.owner(), a.Terms.StatusCheckDelay, slotAhead, a.Terms.SendDeadline)
+			left, err = a.Store.Outstanding(ctx, ref.owner(), a.Terms.StatusCheckDelay, ref.ahead(), a.Terms.SendDeadline)
 		}
 	}
 	if err != nil {

@@ -33,11 +33,13 @@ func (a *Activities) Send(ctx context.Context, ref Ref) (Next, error) {
 	stopBeating := heartbeat(ctx)
 	defer stopBeating()
 
+	var err error
 	if ref.ID != nil {
-		if _, err := a.sendGroup(ctx, ref, 1); err != nil {
-			return Next{}, err
-		}
-	} else if err := a.sendShard(ctx, ref); err != nil {
+		err = a.sendSingle(ctx, ref)
+	} else {
+		err = a.sendShard(ctx, ref)
+	}
+	if err != nil {
 		return Next{}, err
 	}
 	next, err := a.next(detached(ctx), ref)
@@ -50,6 +52,18 @@ func (a *Activities) Send(ctx context.Context, ref Ref) (Next, error) {
 		return Next{}, retryAfter(next.In, "waits for its next try")
 	}
 	return next, nil
+}
+
+// sendSingle claims and posts one notification. While all that it waits for is a slot, it waits here:
+// running the activity again would cost more than the wait.
+func (a *Activities) sendSingle(ctx context.Context, ref Ref) error {
+	for !stopping(ctx) {
+		n, err := a.sendGroup(ctx, ref, 1)
+		if err != nil || n > 0 || !a.awaitMore(ctx, ref, &room{}) {
+			return err
+		}
+	}
+	return nil
 }
 
 // sendShard sends what the shard owns and what it adopts, by several lanes.
@@ -105,7 +119,7 @@ const (
 // awaitMore waits until the shard may have something to claim again, and reports whether it may: its
 // sender gets a slot before long, or it has room and something came lately.
 func (a *Activities) awaitMore(ctx context.Context, ref Ref, room *room) bool {
-	left, err := a.Store.Outstanding(ctx, ref.owner(), a.Terms.StatusCheckDelay, slotAhead, a.Terms.SendDeadline)
+	left, err := a.Store.Outstanding(ctx, ref.owner(), a.Terms.StatusCheckDelay, ref.ahead(), a.Terms.SendDeadline)
 	switch {
 	case err != nil || left.Held:
 		return false // an error is met again, and returned, by whoever reads what comes next
@@ -131,7 +145,7 @@ func (a *Activities) claimAndSend(ctx context.Context, ref Ref, limit int, adopt
 	}
 	claimedAt := time.Now() // before the database's clock starts the lease, so we never believe it longer than it is
 	claims, err := a.Store.Claim(ctx, store.ClaimTerms{
-		Owner: ref.owner(), Adopt: adopt, Limit: limit, Lease: a.Terms.lease(), Ahead: slotAhead,
+		Owner: ref.owner(), Adopt: adopt, Limit: limit, Lease: a.Terms.lease(), Ahead: ref.ahead(),
 		SMSInterval: a.Terms.SMSSendInterval, CallInterval: a.Terms.CallSendInterval,
 	})
 	if err != nil {

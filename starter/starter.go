@@ -27,7 +27,10 @@ import (
 const callLimit = 10 * time.Second
 
 // Singles go before batches wherever both wait (Temporal's priority keys: 1 is first, 3 the default).
-const singlePriority = 2
+const (
+	singlePriority = 2
+	batchPriority  = 4
+)
 
 // Starter talks to one Temporal namespace. It is safe for concurrent use.
 type Starter struct {
@@ -131,7 +134,9 @@ func (s *Starter) start(ctx context.Context, options client.StartWorkflowOptions
 	options.TaskQueue = workflows.TaskQueue
 	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	options.WorkflowExecutionErrorWhenAlreadyStarted = true
-	options.Priority = temporal.Priority{PriorityKey: singlePriority}
+	if options.Priority.PriorityKey == 0 {
+		options.Priority.PriorityKey = singlePriority
+	}
 	_, err := s.client.ExecuteWorkflow(ctx, options, workflow, input)
 	if err != nil && !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
 		return fmt.Errorf("start workflow: %w", err)

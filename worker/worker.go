@@ -90,7 +90,7 @@ func (w *Worker) work(ctx context.Context, health *health) error {
 // workers makes one Temporal worker for each task queue, so that none can starve another.
 func (w *Worker) workers() []worker.Worker {
 	c := w.Starter.Client()
-	w.Activities.Workflows = w.Starter
+	w.Activities.Workflows, w.Activities.Shards = w.Starter, w.Starter
 	carry := worker.New(c, workflows.TaskQueue, worker.Options{
 		DisableRegistrationAliasing: true,
 		LocalActivityWorkerOnly:     true, // activities have queues of their own
@@ -98,6 +98,7 @@ func (w *Worker) workers() []worker.Worker {
 	})
 	carry.RegisterWorkflow(workflows.Notification)
 	carry.RegisterWorkflow(workflows.Shard)
+	carry.RegisterWorkflow(workflows.Batch)
 	carry.RegisterWorkflow(workflows.Reconcile)
 	all := []worker.Worker{carry}
 	for _, queue := range []string{activities.SendSMSQueue, activities.SendCallQueue, activities.StatusCheckQueue} {
@@ -144,6 +145,11 @@ func (w *Worker) background(ctx context.Context) {
 		return nil
 	})
 	g.Go(func() error {
+		batches := Batches{Store: w.Store, Starter: w.Starter, Log: w.Log}
+		batches.Run(ctx)
+		return nil
+	})
+	g.Go(func() error {
 		every := time.NewTicker(3 * time.Minute)
 		defer every.Stop()
 		for {
@@ -156,7 +162,7 @@ func (w *Worker) background(ctx context.Context) {
 			}
 		}
 	})
-	_ = g.Wait() // neither fails
+	_ = g.Wait() // none fails
 }
 
 // repair makes what Temporal must have besides workflows.

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net"
 	"net/http"
@@ -37,6 +38,7 @@ type house struct {
 	starter *starter.Starter
 	sender  int64
 	health  string
+	carrier string // the simulator's address
 	stop    func()
 }
 
@@ -66,7 +68,7 @@ func newHouse(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(temporal.Close)
-	h := &house{t: t, store: s, starter: temporal}
+	h := &house{t: t, store: s, starter: temporal, carrier: server.URL}
 	if h.sender, err = s.EnsureSender(t.Context(), notify.SMS, "+15005550006"); err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +98,21 @@ func newHouse(t *testing.T) *house {
 	}
 	t.Cleanup(func() { h.stop() })
 	return h
+}
+
+// creates is how many messages the simulator accepted.
+func (h *house) creates() int {
+	h.t.Helper()
+	res, err := http.Get(h.carrier + "/_simulator/stats")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var stats struct{ Creates int }
+	if err := json.NewDecoder(res.Body).Decode(&stats); err != nil {
+		h.t.Fatal(err)
+	}
+	return stats.Creates
 }
 
 func (h *house) accept(n int) []uuid.UUID {

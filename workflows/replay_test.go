@@ -116,6 +116,7 @@ func replayer() worker.WorkflowReplayer {
 	r := worker.NewWorkflowReplayer()
 	r.RegisterWorkflow(workflows.Notification)
 	r.RegisterWorkflow(workflows.Shard)
+	r.RegisterWorkflow(workflows.Batch)
 	r.RegisterWorkflow(workflows.Reconcile)
 	return r
 }

@@ -10,10 +10,12 @@ import (
 var (
 	ChannelAttribute      = temporal.NewSearchAttributeKeyKeyword("TodokuChannel")
 	NotificationAttribute = temporal.NewSearchAttributeKeyKeyword("TodokuNotificationId")
+	BatchAttribute        = temporal.NewSearchAttributeKeyKeyword("TodokuBatchId")
 )
 
 // SearchAttributes are the attributes that the namespace must have before a workflow can start.
 var SearchAttributes = map[string]enums.IndexedValueType{
 	ChannelAttribute.GetName():      enums.INDEXED_VALUE_TYPE_KEYWORD,
 	NotificationAttribute.GetName(): enums.INDEXED_VALUE_TYPE_KEYWORD,
+	BatchAttribute.GetName():        enums.INDEXED_VALUE_TYPE_KEYWORD,
 }

@@ -1,0 +1,118 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/starter"
+	"github.com/todoku/todoku/store"
+)
+
+const (
+	batchInterval = 500 * time.Millisecond
+	batchLimit    = 20          // batches that one look takes on
+	foldLimit     = 50_000      // changes that are folded at once
+	batchAge      = time.Second // by then whoever accepted a batch has started its workflow, or never will
+
+	// neglectedAfter is how much later than it said a batch's workflow may look at it.
+	neglectedAfter = 10 * time.Second
+)
+
+// Batches does for bulk requests what must happen whether or not Temporal is there: it writes down
+// what was canceled, keeps the counts short and the rates measured, and marks what is finished. It
+// also starts workflows of batches that have none, and replaces those that are gone. Every worker
+// runs one; they share the work.
+type Batches struct {
+	Store   *store.Store
+	Starter *starter.Starter
+	Log     *slog.Logger
+}
+
+// Run goes on until ctx ends.
+func (b *Batches) Run(ctx context.Context) {
+	failing := false
+	for {
+		err := b.look(ctx)
+		if err != nil && ctx.Err() == nil && !failing {
+			b.Log.Warn("batches wait until the database and Temporal answer again", "error", err)
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(batchInterval):
+		}
+	}
+}
+
+// look does each thing whether or not another one fails.
+func (b *Batches) look(ctx context.Context) error {
+	_, foldErr := b.Store.FoldBatchMoves(ctx, foldLimit)
+	return errors.Join(foldErr, b.Store.SampleBatches(ctx), b.cancel(ctx), b.finish(ctx), b.start(ctx), b.replace(ctx))
+}
+
+// cancel writes CANCELED, and tells the workflows that have nothing left to wait for.
+func (b *Batches) cancel(ctx context.Context) error {
+	var told error
+	for {
+		n, owners, err := b.Store.CancelChunk(ctx)
+		if err != nil || n == 0 {
+			return errors.Join(told, err)
+		}
+		finished, err := b.Store.Finished(ctx, owners)
+		if err != nil {
+			return err
+		}
+		for _, owner := range finished {
+			if told == nil { // while Temporal is away, workflows find out by themselves
+				told = b.Starter.Settled(ctx, owner, notify.Canceled)
+			}
+		}
+	}
+}
+
+func (b *Batches) finish(ctx context.Context) error {
+	finished, err := b.Store.FinishBatches(ctx)
+	for _, batch := range finished {
+		b.Log.Info("batch finished", "batch_id", batch.ID)
+		_, wakeErr := b.Starter.Wake(ctx, batch.WorkflowID)
+		err = errors.Join(err, wakeErr)
+	}
+	return err
+}
+
+func (b *Batches) start(ctx context.Context) error {
+	waiting, err := b.Store.UnstartedBatches(ctx, batchAge, batchLimit)
+	for _, batch := range waiting {
+		if err = b.Starter.StartBatch(ctx, batch.WorkflowID, batch.ID, batch.Channel); err != nil {
+			return err
+		}
+		if err = b.Store.MarkBatchStarted(ctx, batch.ID, batch.WorkflowID); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// replace wakes the workflows that do not look after their batches, and replaces those that are
+// closed or gone.
+func (b *Batches) replace(ctx context.Context) error {
+	neglected, err := b.Store.NeglectedBatches(ctx, neglectedAfter, batchLimit)
+	for _, batch := range neglected {
+		alive, err := b.Starter.Wake(ctx, batch.WorkflowID)
+		if err != nil {
+			return err
+		}
+		if alive {
+			continue
+		}
+		if err := b.Store.BequeathBatch(ctx, batch); err != nil {
+			return err
+		}
+		b.Log.Warn("replaced a batch's workflow that is closed or gone", "workflow_id", batch.WorkflowID)
+	}
+	return err
+}

@@ -1,0 +1,78 @@
+package workflows
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/notify"
+)
+
+// BatchInput names the batch to carry.
+type BatchInput struct {
+	ID      uuid.UUID
+	Channel notify.Channel
+}
+
+// batchHistory is how long a history becomes before the workflow goes on in a new one.
+const batchHistory = 2000
+
+// Batch carries a bulk request until every notification of it is final: it has its shards started in
+// order, and shows in Temporal's Web UI how far it has come. The shards carry the notifications.
+func Batch(ctx workflow.Context, in BatchInput) error {
+	wake := workflow.GetSignalChannel(ctx, WakeSignal)
+	settled := workflow.GetSignalChannel(ctx, SettledSignal)
+	for {
+		carried, err := carryBatch(ctx, in)
+		if err != nil {
+			return err
+		}
+		workflow.SetCurrentDetails(ctx, carried.Details)
+		switch {
+		case carried.Done:
+			for wake.ReceiveAsync(nil) || settled.ReceiveAsync(nil) {
+			}
+			return nil
+		case workflow.GetInfo(ctx).GetCurrentHistoryLength() > batchHistory:
+			// A signal that came meanwhile is not missed: the next run begins by looking at the ledger.
+			for wake.ReceiveAsync(nil) || settled.ReceiveAsync(nil) {
+			}
+			return workflow.NewContinueAsNewError(ctx, Batch, in)
+		}
+		rest(ctx, carried.In, wake, settled)
+	}
+}
+
+// rest waits for a signal, at most d.
+func rest(ctx workflow.Context, d time.Duration, signals ...workflow.ReceiveChannel) {
+	signaled := false
+	for _, c := range signals {
+		for c.ReceiveAsync(nil) {
+			signaled = true
+		}
+	}
+	if signaled || d <= 0 {
+		return
+	}
+	timerCtx, cancelTimer := workflow.WithCancel(ctx)
+	defer cancelTimer()
+	selector := workflow.NewSelector(ctx).AddFuture(workflow.NewTimer(timerCtx, d), func(workflow.Future) {})
+	for _, c := range signals {
+		selector.AddReceive(c, func(c workflow.ReceiveChannel, _ bool) { c.ReceiveAsync(nil) })
+	}
+	selector.Select(ctx)
+}
+
+func carryBatch(ctx workflow.Context, in BatchInput) (carried activities.Carried, err error) {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:           activities.SendQueue(in.Channel),
+		StartToCloseTimeout: 5 * time.Minute,
+		HeartbeatTimeout:    activities.HeartbeatTimeout,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second},
+	})
+	err = workflow.ExecuteActivity(ctx, a.CarryBatch, in.ID).Get(ctx, &carried)
+	return carried, err
+}
