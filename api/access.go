@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,19 +90,20 @@ func knownMethod(method string) string {
 	return "other"
 }
 
-// cancelRoute waits for a claim to end, which takes at most 15 s.
-const (
-	cancelRoute = "/api/v1/notifications/:id/cancel"
-	cancelLimit = 18 * time.Second
-)
+// limits are those of routes that may take longer than others. To cancel or to pause waits for
+// claims to end, which takes at most 15 s; streams have limits of their own.
+var limits = map[string]time.Duration{
+	"POST /api/v1/notifications/:id/cancel": 18 * time.Second,
+	"POST /api/v1/batches/:id/cancel":       18 * time.Second,
+	"POST /api/v1/batches/:id/pause":        18 * time.Second,
+	"POST /api/v1/batches":                  time.Hour,
+	"GET /api/v1/batches/:id/progress":      time.Hour,
+	"GET /api/v1/batches/:id/results.csv":   time.Hour,
+}
 
 // limit ends the request's context when it takes too long.
 func limit(c *gin.Context) {
-	most := requestLimit
-	if c.FullPath() == cancelRoute {
-		most = cancelLimit
-	}
-	ctx, cancel := context.WithTimeout(c.Request.Context(), most)
+	ctx, cancel := context.WithTimeout(c.Request.Context(), cmp.Or(limits[c.Request.Method+" "+c.FullPath()], requestLimit))
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
 	c.Next()

@@ -33,6 +33,7 @@ func describe() *huma.OpenAPI {
 		},
 		Tags: []*huma.Tag{
 			{Name: "Notifications", Description: "One SMS or one call to one recipient."},
+			{Name: "Batches", Description: "One text or template for up to a million recipients."},
 			{Name: "Templates", Description: "Texts with placeholders, in versions that never change."},
 			{Name: "Senders", Description: "The numbers and Messaging Services that notifications are sent from."},
 		},

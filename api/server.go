@@ -62,14 +62,15 @@ const (
 
 // Server is the API. It is an http.Handler; Run serves it.
 type Server struct {
-	deps     Deps
-	engine   *gin.Engine
-	starts   *background.Tasks
-	signals  *background.Tasks
-	health   *health
-	draining atomic.Bool // connections end with their next answer
-	refusing atomic.Bool // and that answer is a refusal
-	inFlight atomic.Int64
+	deps      Deps
+	engine    *gin.Engine
+	resources *v1.API
+	starts    *background.Tasks
+	signals   *background.Tasks
+	health    *health
+	draining  atomic.Bool // connections end with their next answer
+	refusing  atomic.Bool // and that answer is a refusal
+	inFlight  atomic.Int64
 }
 
 // New puts the API together. It touches neither the network nor the database.
@@ -93,7 +94,9 @@ func New(deps Deps) (*Server, error) {
 		DefaultFormat: "application/json",
 	})
 	teller := &owners.Teller{Store: deps.Store, Workflows: deps.Starter, Tasks: s.signals, Logger: deps.Logger}
-	(&v1.API{Store: deps.Store, Starter: deps.Starter, Settings: deps.Settings, Logger: deps.Logger, Starts: s.starts, Owners: teller}).Register(resources)
+	s.resources = &v1.API{Store: deps.Store, Starter: deps.Starter, Settings: deps.Settings, Logger: deps.Logger, Starts: s.starts, Owners: teller}
+	s.resources.Register(resources)
+	s.resources.RegisterStreams(s.engine, resources)
 	(&webhook.Handler{Store: deps.Store, Owners: teller, Validator: validator, Logger: deps.Logger}).Register(s.engine)
 
 	s.health.register(s.engine)

@@ -15,6 +15,7 @@ import (
 type Workflows struct {
 	mu      sync.Mutex
 	started []uuid.UUID
+	batches []uuid.UUID
 	settled []Signal
 	woken   []string
 	down    bool
@@ -104,6 +105,18 @@ func (w *Workflows) call(ctx context.Context, record func()) error {
 // StartNotification records a start.
 func (w *Workflows) StartNotification(ctx context.Context, id uuid.UUID, _ notify.Channel) error {
 	return w.call(ctx, func() { w.started = append(w.started, id) })
+}
+
+// StartBatch records a start.
+func (w *Workflows) StartBatch(ctx context.Context, _ string, id uuid.UUID, _ notify.Channel) error {
+	return w.call(ctx, func() { w.batches = append(w.batches, id) })
+}
+
+// Batches lists the batches whose workflows were started.
+func (w *Workflows) Batches() []uuid.UUID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.batches)
 }
 
 // Settled records a signal.

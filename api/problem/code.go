@@ -39,6 +39,10 @@ const (
 	AlreadyClaimed          Code = "already_claimed"
 	AlreadySent             Code = "already_sent"
 	AlreadyFinal            Code = "already_final"
+	BatchNotFound           Code = "batch_not_found"
+	BatchFinished           Code = "batch_finished"
+	BatchCanceled           Code = "batch_canceled"
+	UploadIncomplete        Code = "upload_incomplete"
 )
 
 // What can be read and is wrong.
@@ -67,6 +71,10 @@ const (
 	SendAtPast              Code = "send_at_past"
 	SendAtTooFar            Code = "send_at_too_far"
 	IdempotencyKeyReused    Code = "idempotency_key_reused"
+	BatchEmpty              Code = "batch_has_no_recipients"
+	TooManyRecipients       Code = "too_many_recipients"
+	TemplateColumnMissing   Code = "template_column_missing"
+	SendIntervalInvalid     Code = "send_interval_invalid"
 )
 
 // What is not the caller's fault.
@@ -93,6 +101,11 @@ var Codes = []Entry{
 	{NULCharacter, http.StatusBadRequest, "The body has a NUL character", "Remove it, also where it is written as \\u0000."},
 	{TrailingData, http.StatusBadRequest, "Something follows the JSON value", "Send one JSON object and nothing after it."},
 	{IdempotencyKeyMalformed, http.StatusBadRequest, "The Idempotency-Key is not one", "Send 1 to 255 printable ASCII characters, for example a UUID."},
+	{UploadIncomplete, http.StatusBadRequest, "The upload was cut off", "Send it again: nothing was accepted."},
+	{notify.CSVEmpty, http.StatusBadRequest, "The file is empty", "Its first row must name the columns, one of them `to`."},
+	{notify.CSVUnclosedQuote, http.StatusBadRequest, "A quote of the file is not closed", "Close it; the detail names the row."},
+	{notify.CSVRowTooLong, http.StatusBadRequest, "A row of the file is too long", "Look for a quote that is not closed; the detail names the row."},
+	{notify.CSVUnknownEncoding, http.StatusBadRequest, "The file's encoding is not understood", "Save it as CSV UTF-8."},
 	{MalformedCallback, http.StatusBadRequest, "A callback lacks what it must have", "Send the form that Twilio's status callbacks have."},
 
 	{KeyMissing, http.StatusUnauthorized, "No API key", "Send the header Authorization: Bearer KEY."},
@@ -106,6 +119,7 @@ var Codes = []Entry{
 	{RouteNotFound, http.StatusNotFound, "No such address", "See /docs for the addresses that exist."},
 	{NotFound, http.StatusNotFound, "No such thing", "Check the id in the path."},
 	{NotificationNotFound, http.StatusNotFound, "No such notification", "Check the id: it is the UUID that the answer to the POST gave."},
+	{BatchNotFound, http.StatusNotFound, "No such batch", "Check the id: it is the UUID that the answer to the POST gave."},
 	{SenderNotFound, http.StatusNotFound, "No such sender", "See GET /api/v1/senders for the ids."},
 	{MethodNotAllowed, http.StatusMethodNotAllowed, "The address has no such method", "Use one of the methods in the header Allow."},
 	{RequestTimeout, http.StatusRequestTimeout, "The body did not arrive in time", "Send it again."},
@@ -114,6 +128,8 @@ var Codes = []Entry{
 	{AlreadyClaimed, http.StatusConflict, "It is being sent already", "Its time cannot be changed any more."},
 	{AlreadySent, http.StatusConflict, "Twilio has it already", "It cannot be canceled any more."},
 	{AlreadyFinal, http.StatusConflict, "Its status is final", "Nothing about it can be changed any more."},
+	{BatchFinished, http.StatusConflict, "The batch is finished", "Nothing about it can be changed any more."},
+	{BatchCanceled, http.StatusConflict, "The batch was canceled", "Nothing about it can be changed any more."},
 	{RequestTooLarge, http.StatusRequestEntityTooLarge, "The body is too large", "Send at most as much as the detail says."},
 	{UnsupportedMediaType, http.StatusUnsupportedMediaType, "The body's type is not understood", "Send Content-Type: application/json."},
 
@@ -157,6 +173,16 @@ var Codes = []Entry{
 	{SendAtPast, http.StatusUnprocessableEntity, "The time to send at has passed", "Write one to come, or leave it out to send at once."},
 	{SendAtTooFar, http.StatusUnprocessableEntity, "The time to send at is too far ahead", "It may be up to 35 days ahead."},
 	{IdempotencyKeyReused, http.StatusUnprocessableEntity, "The Idempotency-Key belongs to another request", "Make a new key for each request."},
+	{BatchEmpty, http.StatusUnprocessableEntity, "The batch has nobody to send to", "Give at least one recipient that something can be sent to."},
+	{TooManyRecipients, http.StatusUnprocessableEntity, "The batch has too many rows", "Split it: it may have 1,000,000."},
+	{TemplateColumnMissing, http.StatusUnprocessableEntity, "The file lacks a column that the template needs", "Add it, with the parameter's name in the first row."},
+	{notify.CSVWithoutTo, http.StatusUnprocessableEntity, "The file has no column `to`", "Name the column of the phone numbers `to` in the first row."},
+	{notify.CSVDuplicateColumn, http.StatusUnprocessableEntity, "Two columns have one name", "Keep one of the two."},
+	{notify.CSVUnnamedColumn, http.StatusUnprocessableEntity, "A column has no name", "Name it in the first row, or remove it."},
+	{notify.CSVTooManyColumns, http.StatusUnprocessableEntity, "The file has too many columns", "Keep `to` and the template's parameters."},
+	{notify.CSVRowColumnCount, http.StatusUnprocessableEntity, "A row has another number of columns than the first one", "Put cells that hold commas or line breaks in quotes."},
+	{notify.CSVRowMisplacedMark, http.StatusUnprocessableEntity, "A quote stands within a cell", "Put the cell in quotes and write the quote twice."},
+	{SendIntervalInvalid, http.StatusUnprocessableEntity, "The pace is out of range", "Choose from 0 to 3,600,000 milliseconds."},
 	{notify.CodePlaceholderUnclosed, http.StatusUnprocessableEntity, "A placeholder is not closed", "Write }} after its name."},
 	{notify.CodePlaceholderUnopened, http.StatusUnprocessableEntity, "A placeholder is not opened", "Write {{ before its name."},
 	{notify.CodePlaceholderEmpty, http.StatusUnprocessableEntity, "A placeholder has no name", "Write one, as in {{name}}."},

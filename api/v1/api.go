@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -26,6 +27,8 @@ type Starter interface {
 	// StartNotification starts the workflow that carries a notification; one that was started
 	// before is success.
 	StartNotification(ctx context.Context, id uuid.UUID, channel notify.Channel) error
+	// StartBatch starts the workflow that carries a batch; one that was started before is success.
+	StartBatch(ctx context.Context, workflowID string, id uuid.UUID, channel notify.Channel) error
 	// Wake makes a workflow look at the ledger at once, and reports whether there is such a workflow.
 	Wake(ctx context.Context, workflowID string) (alive bool, err error)
 	// WorkflowURL is a workflow's page in Temporal's Web UI, or empty when there is none.
@@ -44,13 +47,20 @@ type API struct {
 	accepts *group.Writer[store.NewNotification, store.Acceptance]
 	senders senderIDs
 	surge   surge
+	gate    *gate
+	uploads chan struct{} // one for each batch that is being read and written
+
+	leaving   chan struct{} // closed by Leave
+	leaveOnce sync.Once
 }
 
 // Register adds every operation to the API description and to its router.
 func (a *API) Register(to huma.API) {
 	a.accepts = group.NewWriter(a.Store.AcceptAll, store.IsOutage)
-	to.UseMiddleware(newGate(a).pass, onlyJSON)
+	a.gate, a.leaving = newGate(a), make(chan struct{})
+	to.UseMiddleware(a.gate.pass, onlyJSON)
 	a.registerNotifications(to)
+	a.registerBatches(to)
 	a.registerTemplates(to)
 	a.registerSenders(to)
 }

@@ -27,13 +27,20 @@ type IdempotencyKey struct {
 
 // Resolve refuses a header that is there and is no key.
 func (*IdempotencyKey) Resolve(ctx huma.Context) []error {
-	sent := humagin.Unwrap(ctx).Request.Header.Values(idempotencyHeader)
+	if err := checkKeys(humagin.Unwrap(ctx).Request.Header.Values(idempotencyHeader)); err != nil {
+		return []error{err}
+	}
+	return nil
+}
+
+// checkKeys refuses what a request has sent in the header, if it is there and no key.
+func checkKeys(sent []string) error {
 	switch {
 	case len(sent) == 0:
 	case len(sent) > 1:
-		return []error{problem.New(problem.IdempotencyKeyMalformed, "the request has the header Idempotency-Key twice: send one")}
+		return problem.New(problem.IdempotencyKeyMalformed, "the request has the header Idempotency-Key twice: send one")
 	case sent[0] == "" || len(sent[0]) > longestKey || strings.ContainsFunc(sent[0], unprintable):
-		return []error{problem.New(problem.IdempotencyKeyMalformed, "an Idempotency-Key has 1 to 255 printable ASCII characters: make one for each request, for example a UUID")}
+		return problem.New(problem.IdempotencyKeyMalformed, "an Idempotency-Key has 1 to 255 printable ASCII characters: make one for each request, for example a UUID")
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ type listInput struct {
 	CreatedTo      string   `query:"created_to" example:"2026-04-02T00:00:00+09:00" doc:"Accepted before then."`
 	Phone          string   `query:"phone" example:"090-1234-5678" doc:"The recipient's whole number, in any form that can be sent to; a + is written %2B in a query."`
 	Reference      string   `query:"reference" doc:"Your own name for it, exactly."`
+	BatchID        string   `query:"batch_id" format:"uuid" doc:"Those of one batch."`
 	AcceptLanguage string   `header:"Accept-Language" doc:"Chooses the language of error_message: ja, or else en." example:"ja"`
 }
 
@@ -101,6 +102,13 @@ func (a *API) readFilter(in *listInput) (filter store.Filter, after *store.Place
 			refuse("phone", err.Error())
 		}
 		filter.ToHash = number.Hash([]byte(a.Settings.PhoneHashKey))
+	}
+	if in.BatchID != "" {
+		id, err := uuid.Parse(in.BatchID)
+		if err != nil {
+			refuse("batch_id", "it is not the id of a batch: it is the UUID that the answer to the POST gave")
+		}
+		filter.BatchID = &id
 	}
 	switch {
 	case in.Reference == "":

@@ -18,7 +18,7 @@ import (
 type Notification struct {
 	ID              uuid.UUID         `json:"id" format:"uuid"`
 	Channel         notify.Channel    `json:"channel" enum:"SMS,CALL,LINE_TEXT,LINE_CARD"`
-	Status          notify.Status     `json:"status" enum:"ACCEPTED,HELD,SENDING,PENDING,SUCCESS,FAILED,UNKNOWN,SKIPPED,CANCELED" doc:"HELD: its sender is stopped, see /api/v1/senders. SUCCESS, FAILED, UNKNOWN, SKIPPED and CANCELED are final."`
+	Status          notify.Status     `json:"status" enum:"ACCEPTED,HELD,SENDING,PENDING,SUCCESS,FAILED,UNKNOWN,SKIPPED,CANCELED" doc:"HELD: its batch is paused, or its sender is stopped, see /api/v1/senders. SUCCESS, FAILED, UNKNOWN, SKIPPED and CANCELED are final."`
 	To              string            `json:"to" example:"*********5678" doc:"The number in E.164; all but the last 4 digits are masked unless the key has the scope pii."`
 	ToNational      string            `json:"to_national,omitempty" example:"*********5678" doc:"The number as people in its country write it, masked likewise."`
 	Body            *string           `json:"body,omitempty" doc:"What was written, where no template was used."`
@@ -26,6 +26,7 @@ type Notification struct {
 	TemplateVersion *int32            `json:"template_version,omitempty" doc:"The version that was current when the notification was accepted."`
 	Params          map[string]string `json:"params,omitempty"`
 	Reference       *string           `json:"reference,omitempty" doc:"The caller's own name for the notification."`
+	BatchID         *uuid.UUID        `json:"batch_id,omitempty" format:"uuid" doc:"The batch that it is part of."`
 	TwilioSID       *string           `json:"twilio_sid" example:"SM00000000000000000000000000000001"`
 	TwilioStatus    *string           `json:"twilio_status" example:"delivered" doc:"Twilio's own word."`
 	ErrorCode       *string           `json:"error_code" example:"30003" doc:"Twilio's error code, or ours in capitals, such as SEND_DEADLINE, AMBIGUOUS_SEND, NO_RECEIPT, NOT_ANSWERED, ANSWERED_BY_MACHINE."`
@@ -89,7 +90,7 @@ func (a *API) shown(ctx context.Context, n store.Notification, language notify.L
 	workflowID := ownerOf(n.ID, n.WorkflowID)
 	shown := Notification{
 		ID: n.ID, Channel: n.Channel, Status: n.Status, To: n.To, ToNational: n.ToNational,
-		Body: n.Message, TemplateID: n.TemplateID, TemplateVersion: n.TemplateVersion, Params: n.Params, Reference: n.Reference,
+		Body: n.Message, TemplateID: n.TemplateID, TemplateVersion: n.TemplateVersion, Params: n.Params, Reference: n.Reference, BatchID: n.BatchID,
 		TwilioSID: n.TwilioSID, TwilioStatus: n.TwilioStatus, ErrorCode: cmp.Or(n.TwilioErrorCode, n.FailureCode),
 		ErrorMessage: failureMessage(n, language),
 		Segments:     n.Segments, DurationSeconds: n.DurationSeconds, AnsweredBy: n.AnsweredBy, Attempts: n.Attempts,

@@ -1,0 +1,198 @@
+package v1
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/todoku/todoku/api/problem"
+	"github.com/todoku/todoku/store"
+)
+
+func (a *API) registerBatchControl(to huma.API) {
+	control := func(id, action, summary, description string) huma.Operation {
+		return operation(id, http.MethodPost, "/batches/{id}/"+action, "Batches", ScopeSend, summary, description, http.StatusNotFound, http.StatusConflict)
+	}
+	huma.Register(to, control("pause-batch", "pause", "Pause a batch",
+		"Nothing of it is taken to be sent from this moment on. The answer waits for what is being sent, at most some 15 seconds, and says how many that were. Pausing a paused batch changes nothing."),
+		a.pauseBatch)
+	huma.Register(to, control("resume-batch", "resume", "Let a paused batch go on", "Resuming a batch that runs changes nothing."), a.resumeBatch)
+	huma.Register(to, control("cancel-batch", "cancel", "Cancel what of a batch was not sent",
+		"Nothing of it is taken to be sent from this moment on. The answer waits for what is being sent, at most some 15 seconds, and says how many that were. What was sent is still followed. Canceling again changes nothing."),
+		a.cancelBatch)
+	huma.Register(to, withBody(operation("change-batch", http.MethodPatch, "/batches/{id}", "Batches", ScopeSend,
+		"Change a batch's pace or time", "The pace at any time, from the next claim on; the time until the first of it is taken to be sent.",
+		http.StatusNotFound, http.StatusConflict)), a.changeBatch)
+}
+
+func (a *API) pauseBatch(ctx context.Context, in *struct {
+	ID     uuid.UUID `path:"id" format:"uuid"`
+	Reason string    `query:"reason" maxLength:"255" doc:"Why, for people."`
+}) (*batchOutput, error) {
+	paused, err := a.Store.PauseBatch(ctx, in.ID, known(in.Reason))
+	if err := a.controlled(ctx, in.ID, paused, err); err != nil {
+		return nil, err
+	}
+	return a.awaitClaims(ctx, in.ID)
+}
+
+func (a *API) cancelBatch(ctx context.Context, in *batchInput) (*batchOutput, error) {
+	canceled, err := a.Store.CancelBatch(ctx, in.ID)
+	if err := a.controlled(ctx, in.ID, canceled, err); err != nil {
+		return nil, err
+	}
+	return a.awaitClaims(ctx, in.ID)
+}
+
+func (a *API) resumeBatch(ctx context.Context, in *batchInput) (*batchOutput, error) {
+	resumed, err := a.Store.ResumeBatch(ctx, in.ID)
+	if err := a.controlled(ctx, in.ID, resumed, err); err != nil {
+		return nil, err
+	}
+	b, err := a.findBatch(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	a.wakeBatch(b)
+	return &batchOutput{a.showBatch(b)}, nil
+}
+
+// controlled says why a batch could not be controlled.
+func (a *API) controlled(ctx context.Context, id uuid.UUID, done bool, err error) error {
+	switch {
+	case err != nil:
+		return a.batchProblem(ctx, err)
+	case done:
+		return nil
+	}
+	b, err := a.findBatch(ctx, id)
+	if err != nil {
+		return err
+	}
+	if b.State() == store.BatchCanceled {
+		return problem.New(problem.BatchCanceled, "the batch was canceled: nothing about it can be changed any more")
+	}
+	return problem.New(problem.BatchFinished, "every notification of the batch is final: nothing about it can be changed any more")
+}
+
+// awaitClaims answers when no claim of before holds a notification any more.
+func (a *API) awaitClaims(ctx context.Context, id uuid.UUID) (*batchOutput, error) {
+	first := int64(-1)
+	for pause := firstClaimLook; ; pause = min(2*pause, laterClaimLook) {
+		n, err := a.Store.BatchInFlight(ctx, id)
+		if err != nil {
+			return nil, a.fail(ctx, err)
+		}
+		if first < 0 {
+			first = n
+		}
+		if n == 0 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, a.fail(ctx, fmt.Errorf("wait for claims in flight: %w", ctx.Err()))
+		case <-time.After(pause):
+		}
+	}
+	b, err := a.findBatch(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	shown := a.showBatch(b)
+	shown.InFlight = &first
+	return &batchOutput{shown}, nil
+}
+
+type batchChange struct {
+	SendIntervalMS *int64  `json:"send_interval_ms,omitempty" example:"1000" doc:"The least time between two of its sends, in milliseconds, where that is longer than its sender's; 0: its sender's."`
+	SendAt         *string `json:"send_at,omitempty" format:"date-time" example:"2026-04-01T10:00:00+09:00" doc:"Nothing of it is sent before: RFC 3339 with an offset, up to 35 days ahead."`
+}
+
+const slowestInterval = time.Hour
+
+func (a *API) changeBatch(ctx context.Context, in *struct {
+	ID   uuid.UUID `path:"id" format:"uuid"`
+	Body body[batchChange]
+}) (*batchOutput, error) {
+	change, wrong := in.Body.Value, in.Body.Wrong
+	interval := checkInterval(&wrong, change.SendIntervalMS)
+	sendAt := checkSendAt(&wrong, change.SendAt, time.Now())
+	if change.SendIntervalMS == nil && change.SendAt == nil && len(wrong) == 0 {
+		wrong.Add("", problem.Required, "nothing is to be changed: give send_interval_ms or send_at")
+	}
+	if err := wrong.Problem(); err != nil {
+		return nil, err
+	}
+	if sendAt != nil {
+		if err := a.rescheduleBatch(ctx, in.ID, *sendAt); err != nil {
+			return nil, err
+		}
+	}
+	if change.SendIntervalMS != nil {
+		set, err := a.Store.SetBatchPace(ctx, in.ID, interval)
+		if err := a.controlled(ctx, in.ID, set, err); err != nil {
+			return nil, err
+		}
+	}
+	b, err := a.findBatch(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	a.wakeBatch(b)
+	return &batchOutput{a.showBatch(b)}, nil
+}
+
+// checkInterval reads a pace; nil: none of its own.
+func checkInterval(wrong *problem.Details, ms *int64) *time.Duration {
+	if ms == nil || *ms == 0 {
+		return nil
+	}
+	if *ms < 0 || *ms > slowestInterval.Milliseconds() {
+		wrong.Add("/send_interval_ms", problem.SendIntervalInvalid, fmt.Sprintf("the pace is out of range: choose from 0 to %d milliseconds", slowestInterval.Milliseconds()))
+		return nil
+	}
+	interval := time.Duration(*ms) * time.Millisecond
+	return &interval
+}
+
+func (a *API) rescheduleBatch(ctx context.Context, id uuid.UUID, sendAt time.Time) error {
+	moved, err := a.Store.RescheduleBatch(ctx, id, sendAt)
+	switch {
+	case err != nil:
+		return a.batchProblem(ctx, err)
+	case moved:
+		return nil
+	}
+	b, err := a.findBatch(ctx, id)
+	if err != nil {
+		return err
+	}
+	if state := b.State(); state == store.BatchCanceled || state == store.BatchFinished {
+		return a.controlled(ctx, id, false, nil)
+	}
+	return problem.New(problem.AlreadyClaimed, "some of the batch was taken to be sent: its time cannot be changed any more, but it can be paused")
+}
+
+// wakeBatch has the batch's workflow, and those of its shards that wait, look at the ledger. What is
+// not reached is woken by the worker, within 10 seconds.
+func (a *API) wakeBatch(b store.Batch) {
+	a.Starts.Submit(func(ctx context.Context) {
+		const shards = 16
+		waiting, err := a.Store.UnsentShards(ctx, b.ID, shards)
+		if err != nil {
+			a.Logger.WarnContext(ctx, "batch not woken: left to the worker", "batch_id", b.ID, "error", err)
+			return
+		}
+		for _, workflowID := range append([]string{b.WorkflowID}, waiting...) {
+			if _, err := a.Starter.Wake(ctx, workflowID); err != nil {
+				a.Logger.WarnContext(ctx, "batch not woken: left to the worker", "batch_id", b.ID, "error", err)
+				return
+			}
+		}
+	})
+}
