@@ -81,6 +81,15 @@ func parseNotificationID(text string) (uuid.UUID, error) {
 	return id, nil
 }
 
+// parseBatchID reads the id of a batch.
+func parseBatchID(text string) (uuid.UUID, error) {
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return id, usageErrorf("%q is not the id of a batch: it is the UUID that `todoku batch send` printed", text)
+	}
+	return id, nil
+}
+
 // noArguments is for commands that are told everything by flags.
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {

@@ -72,6 +72,7 @@ Exit codes: 0 done, 1 failed, 2 bad usage.`,
 	)
 	root.AddCommand(
 		newSendCommand(),
+		newBatchCommand(),
 		newNotificationCommand(),
 		newTemplateCommand(),
 		newSenderCommand(),

@@ -61,8 +61,15 @@ func newClient(cmd *cobra.Command) (*client, error) {
 type asking struct {
 	method, path string
 	body         any    // sent as JSON unless it is nil
+	file         *file  // sent in the place of body
 	key          string // the Idempotency-Key, where there is one
 	repeatable   bool   // asking twice does what asking once does
+}
+
+// file is what is uploaded.
+type file struct {
+	open      func() (io.ReadCloser, error)
+	mediaType string
 }
 
 // reply is an answer of the API: Value is what a command reads of it, and raw all of it.
@@ -145,13 +152,9 @@ func askOnce[T any](ctx context.Context, c *client, q asking) (answer reply[T], 
 }
 
 func (c *client) exchange(ctx context.Context, q asking) (*http.Response, []byte, error) {
-	var content io.Reader
-	if q.body != nil {
-		text, err := json.Marshal(q.body)
-		if err != nil {
-			return nil, nil, fmt.Errorf("write the request: %w", err)
-		}
-		content = bytes.NewReader(text)
+	content, mediaType, err := q.content()
+	if err != nil {
+		return nil, nil, err
 	}
 	request, err := http.NewRequestWithContext(ctx, q.method, c.url+"/api/v1"+q.path, content)
 	if err != nil {
@@ -160,13 +163,17 @@ func (c *client) exchange(ctx context.Context, q asking) (*http.Response, []byte
 	request.Header.Set("Authorization", "Bearer "+c.key)
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("Accept-Language", c.language)
-	if q.body != nil {
-		request.Header.Set("Content-Type", "application/json")
+	if mediaType != "" {
+		request.Header.Set("Content-Type", mediaType)
 	}
 	if q.key != "" {
 		request.Header.Set("Idempotency-Key", q.key)
 	}
-	response, err := c.http.Do(request)
+	client := *c.http
+	if q.file != nil {
+		client.Timeout = 0 // an upload takes as long as it takes
+	}
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, nil, c.unreachable(ctx, q.method, err)
 	}
@@ -176,6 +183,21 @@ func (c *client) exchange(ctx context.Context, q asking) (*http.Response, []byte
 		return nil, nil, c.unreachable(ctx, q.method, err)
 	}
 	return response, raw, nil
+}
+
+func (q asking) content() (content io.Reader, mediaType string, err error) {
+	switch {
+	case q.file != nil:
+		content, err = q.file.open()
+		return content, q.file.mediaType, err
+	case q.body == nil:
+		return nil, "", nil
+	}
+	text, err := json.Marshal(q.body)
+	if err != nil {
+		return nil, "", fmt.Errorf("write the request: %w", err)
+	}
+	return bytes.NewReader(text), "application/json", nil
 }
 
 // unreachableError says that no answer came.

@@ -91,7 +91,8 @@ type asked struct {
 	Method, Path, Authorization, Language string
 	Body                                  map[string]any
 
-	key string // its Idempotency-Key
+	key  string // its Idempotency-Key
+	file string // what was uploaded
 }
 
 // standInAPI answers each request with the next answer and then with the last one again, and points
@@ -103,7 +104,9 @@ func standInAPI(t *testing.T, answers ...answer) *[]asked {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		request := asked{Method: r.Method, Path: r.URL.RequestURI(), Authorization: r.Header.Get("Authorization"), Language: r.Header.Get("Accept-Language"),
 			key: r.Header.Get("Idempotency-Key")}
-		if text, _ := io.ReadAll(r.Body); len(text) > 0 {
+		if text, _ := io.ReadAll(r.Body); r.Header.Get("Content-Type") == "text/csv" {
+			request.file = string(text)
+		} else if len(text) > 0 {
 			if err := json.Unmarshal(text, &request.Body); err != nil {
 				t.Errorf("%s %s has a body that is not JSON: %v", r.Method, r.URL.Path, err)
 			}

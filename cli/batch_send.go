@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	v1 "github.com/todoku/todoku/api/v1"
+	"github.com/todoku/todoku/store"
+)
+
+func newBatchSend() *cobra.Command {
+	var (
+		csv, channel, body, name, sendAt string
+		template                         int64
+		twins, dryRun, detach            bool
+	)
+	cmd := &cobra.Command{
+		Use:   "send --csv FILE (--template ID | --body TEXT)",
+		Short: "Send one template or text to everybody in a file",
+		Long: `Send one template or text to everybody in a file.
+
+The first row of the file names the columns: to, and one for each placeholder of the template. UTF-8 and
+Shift_JIS are understood, as Excel writes them. Rows that nothing can be sent to are listed, and the
+others go on; the same number with the same values twice gets one. --dry-run accepts nothing and says
+what would be.
+
+The command shows how far the batch has come until all of it is final; stopping the command does not
+stop the batch. With --detach, or --json, it ends when the batch is accepted.`,
+		Example: `  todoku batch send --csv recipients.csv --template 3
+  todoku batch send --csv recipients.csv --template 3 --dry-run
+  todoku batch send --csv recipients.csv --channel call --template 4 --name 'Recall' --send-at '2026-04-01 09:00'`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			byBody, byTemplate := cmd.Flags().Changed("body"), cmd.Flags().Changed("template")
+			if byBody == byTemplate {
+				return usageErrorf("give either --template ID or --body TEXT")
+			}
+			query := url.Values{"channel": {strings.ToUpper(channel)}}
+			if byBody {
+				query.Set("body", body)
+			} else {
+				query.Set("template_id", strconv.FormatInt(template, 10))
+			}
+			if name != "" {
+				query.Set("name", name)
+			}
+			if twins {
+				query.Set("allow_duplicates", "true")
+			}
+			if sendAt != "" {
+				at, err := parseMoment(sendAt, time.Now())
+				if err != nil {
+					return err
+				}
+				query.Set("send_at", at.Format(time.RFC3339))
+			}
+			c, err := newClient(cmd)
+			if err != nil {
+				return err
+			}
+			if dryRun {
+				query.Set("dry_run", "true")
+				return previewBatch(cmd, c, csv, query)
+			}
+			return sendBatch(cmd, c, csv, query, !detach && !wantsJSON(cmd))
+		},
+	}
+	cmd.Flags().StringVar(&csv, "csv", "", "the `file` of recipients; - reads it from standard input")
+	cmd.Flags().StringVar(&channel, "channel", "sms", "sms or call")
+	cmd.Flags().Int64Var(&template, "template", 0, "the `id` of a template, see 'todoku template list'")
+	cmd.Flags().StringVar(&body, "body", "", "the `text`, the same for everybody")
+	cmd.Flags().StringVar(&name, "name", "", "your own `name` for the batch")
+	cmd.Flags().StringVar(&sendAt, "send-at", "", sendAtUsage)
+	cmd.Flags().BoolVar(&twins, "allow-duplicates", false, "send to the same number with the same values again")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "accept nothing, and say what would be")
+	cmd.Flags().BoolVar(&detach, "detach", false, "end when the batch is accepted")
+	requireFlags(cmd, "csv")
+	return cmd
+}
+
+// recipientsFile is read anew for each try; standard input is there once.
+func recipientsFile(cmd *cobra.Command, path string) (of *file, again bool) {
+	if path == "-" {
+		return &file{func() (io.ReadCloser, error) { return io.NopCloser(cmd.InOrStdin()), nil }, "text/csv"}, false
+	}
+	return &file{func() (io.ReadCloser, error) {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("read --csv: %w", err)
+		}
+		return f, nil
+	}, "text/csv"}, true
+}
+
+func previewBatch(cmd *cobra.Command, c *client, csv string, query url.Values) error {
+	content, again := recipientsFile(cmd, csv)
+	preview, err := ask[v1.BatchPreview](cmd.Context(), c, asking{method: http.MethodPost, path: "/batches?" + query.Encode(), file: content, repeatable: again})
+	if err != nil {
+		return err
+	}
+	return preview.print(cmd, func(out io.Writer, p v1.BatchPreview) error {
+		rows := newTable()
+		rows.add("notifications", strconv.Itoa(p.Total))
+		rows.add("skipped as duplicates", strconv.Itoa(p.Skipped))
+		rows.add("rejected", strconv.Itoa(p.RejectedCount))
+		for _, r := range p.Rejected {
+			rows.add(fmt.Sprintf("  row %d", r.Row), r.Detail)
+		}
+		if p.Segments > 0 {
+			rows.add("segments", strconv.Itoa(p.Segments))
+		}
+		if p.EstimatedSeconds != nil {
+			rows.add("duration", (time.Duration(*p.EstimatedSeconds) * time.Second).String())
+		}
+		if len(p.IgnoredColumns) > 0 {
+			rows.add("ignored columns", strings.Join(p.IgnoredColumns, ", "))
+		}
+		if err := rows.print(out); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(out, "Nothing was accepted: repeat the command without --dry-run")
+		return err
+	})
+}
+
+func sendBatch(cmd *cobra.Command, c *client, csv string, query url.Values, follow bool) error {
+	content, again := recipientsFile(cmd, csv)
+	accepted, err := ask[v1.Batch](cmd.Context(), c, asking{method: http.MethodPost, path: "/batches?" + query.Encode(),
+		file: content, key: uuid.NewString(), repeatable: again})
+	if err != nil {
+		return err
+	}
+	err = accepted.print(cmd, func(out io.Writer, b v1.Batch) error {
+		text := fmt.Sprintf("%d are accepted: batch %s\n", b.Total, b.ID)
+		if b.RejectedCount > 0 {
+			text += fmt.Sprintf("%d rows are rejected: todoku batch show %s\n", b.RejectedCount, b.ID)
+		}
+		if len(b.IgnoredColumns) > 0 {
+			text += fmt.Sprintf("ignored columns: %s\n", clean(strings.Join(b.IgnoredColumns, ", ")))
+		}
+		_, err := fmt.Fprint(out, text)
+		return err
+	})
+	if err != nil || !follow {
+		return err
+	}
+	return followBatch(cmd.Context(), c, accepted.Value, newProgress(cmd.OutOrStdout()))
+}
+
+// Pauses between two looks at a batch that is followed.
+const followInterval = time.Second
+
+// followBatch shows how far the batch has come until nothing of it changes any more. An API that is
+// away for a while does not end it.
+func followBatch(ctx context.Context, c *client, b v1.Batch, show *progress) error {
+	for {
+		show.update(b)
+		if left := b.Counts.Accepted + b.Counts.Held + b.Counts.Sending + b.Counts.Pending; left == 0 {
+			show.end()
+			if b.State == store.BatchCanceled {
+				return errToldAlready
+			}
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			show.end()
+			return fmt.Errorf("interrupted, but the batch goes on: todoku batch show %s", b.ID)
+		case <-time.After(followInterval):
+		}
+		seen, err := call[v1.Batch](ctx, c, http.MethodGet, "/batches/"+b.ID.String(), nil)
+		switch {
+		case ctx.Err() != nil, passing(err):
+			continue
+		case err != nil:
+			return err
+		}
+		b = seen.Value
+	}
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// batch is an answer of the API about a batch.
+func batch(state, counts string) string {
+	return `{"id":"` + someID + `","channel":"SMS","state":"` + state + `","total":3,"counts":{` + counts + `},"percent":33.3,"sends_per_second":2.5,` +
+		`"send_at":"2026-04-01T01:00:00Z","created_at":"2026-04-01T01:00:00Z","rejected_count":1,"rejected":[{"row":4,"code":"x","detail":"it is no number"}],` +
+		`"workflow_id":"batch/` + someID + `","template_id":3,"template_version":2}`
+}
+
+func TestAFileIsSentAndFollowed(t *testing.T) {
+	term := newTerminal(t)
+	term.writeFile("r.csv", "to,name\n090-1234-5678,x\n")
+	requests := standInAPI(t, says(202, batch("running", `"accepted":3`)),
+		says(200, batch("running", `"pending":1,"success":2`)), says(200, strings.Replace(batch("finished", `"success":3`), "33.3", "100", 1)))
+	out := term.succeeds("batch", "send", "--csv", "r.csv", "--template", "3", "--name", "春のお知らせ", "--send-at", "2026-04-01 09:00")
+	want := "3 are accepted: batch " + someID + "\n1 rows are rejected: todoku batch show " + someID + "\n" +
+		"33.3 % of 3, 3 accepted, 2.5/s\n100.0 % of 3, 3 success, 2.5/s\n"
+	if out != want {
+		t.Errorf("got\n%s\nwant\n%s", out, want)
+	}
+	first := (*requests)[0]
+	asked, err := url.ParseRequestURI(first.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := asked.Query().Encode(), "channel=SMS&name=%E6%98%A5%E3%81%AE%E3%81%8A%E7%9F%A5%E3%82%89%E3%81%9B&send_at=2026-04-01T09%3A00%3A00%2B09%3A00&template_id=3"; got != want {
+		t.Errorf("asked for\n%s, want\n%s", got, want)
+	}
+	if first.file != "to,name\n090-1234-5678,x\n" {
+		t.Errorf("uploaded %q", first.file)
+	}
+}
+
+func TestWhatABatchWouldBeIsShown(t *testing.T) {
+	term := newTerminal(t)
+	term.writeFile("r.csv", "to\n1\n")
+	standInAPI(t, says(200, `{"dry_run":true,"total":10,"skipped":1,"segments":27,"estimated_seconds":90,"rejected_count":1,"rejected":[{"row":4,"code":"x","detail":"it is no number"}]}`))
+	out := term.succeeds("batch", "send", "--csv", "r.csv", "--body", "x", "--dry-run")
+	for _, want := range []string{"notifications", "10", "27", "1m30s", "row 4", "it is no number", "Nothing was accepted"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+}
+
+func TestABatchIsShownListedAndControlled(t *testing.T) {
+	term := newTerminal(t)
+	standInAPI(t, says(200, batch("running", `"pending":1,"success":2`)), says(200, `{"items":[`+batch("paused", `"held":3`)+`],"next_cursor":"abc"}`),
+		says(200, strings.Replace(batch("paused", `"held":2,"success":1`), `"total"`, `"in_flight":1,"total"`, 1)))
+	if out := term.succeeds("batch", "show", someID); !strings.Contains(out, "3, version 2") || !strings.Contains(out, "  success") || !strings.Contains(out, "it is no number") {
+		t.Errorf("the batch is shown as\n%s", out)
+	}
+	if out := term.succeeds("batch", "list"); !strings.Contains(out, "paused") || !strings.Contains(out, "--cursor abc") {
+		t.Errorf("the list is\n%s", out)
+	}
+	if out := term.succeeds("batch", "pause", someID); !strings.Contains(out, "is paused: 33.3 % of 3, 2 held, 1 success") || !strings.Contains(out, "1 were being sent") {
+		t.Errorf("pausing says\n%s", out)
+	}
+}
+
+func TestBatchUsage(t *testing.T) {
+	term := newTerminal(t)
+	for _, args := range [][]string{
+		{"send"}, {"send", "--csv", "x"}, {"send", "--csv", "x", "--body", "x", "--template", "1"}, {"send", "--csv", "x", "--body", "x", "--send-at", "soon"},
+		{"show"}, {"show", "1"}, {"pause", "x"}, {"list", "--limit", "0"},
+	} {
+		if code, _, errOut := term.run(append([]string{"batch"}, args...)...); code != exitUsage || errOut == "" {
+			t.Errorf("%v ends with %d and says %q", args, code, errOut)
+		}
+	}
+}
