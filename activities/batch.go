@@ -28,8 +28,8 @@ const (
 	// Temporal's Web UI are as fresh.
 	carryTurn = 30 * time.Second
 
-	// carryWindow is how many shards are started and not yet sent: the next ones are under way when a
-	// slot is free, and a pause, or a death, finds few of them.
+	// carryWindow is how many shards' rows are under way and not yet tried: the next ones are there when
+	// a slot is free, and a pause, or a death, finds few of them.
 	carryWindow = 4
 
 	carryPoll = 50 * time.Millisecond // while the window is full
@@ -42,14 +42,15 @@ type Carried struct {
 	Details string // for people who look at the batch's workflow
 }
 
-// CarryBatch starts the shards of a batch, in order, in a window that moves when a shard has sent:
-// when each of its rows was tried once, or may not be tried now. Where it stands is read from the
-// ledger, so whoever takes over goes on there.
+// CarryBatch starts the shards of a batch, in order, in a window that moves as they send: a row that
+// was tried once, or may not be tried now, is outside of it, so one that keeps failing holds up nobody.
+// Where the batch stands is read from the ledger, so whoever takes over goes on there.
 func (a *Activities) CarryBatch(ctx context.Context, id uuid.UUID) (Carried, error) {
 	stopBeating := heartbeat(ctx)
 	defer stopBeating()
+	var from int32 // where the first unsent row was
 	for turn := time.Now(); ; {
-		c, err := a.Store.Carry(ctx, id, 2*carryTurn)
+		c, err := a.Store.Carry(ctx, id, from, 2*carryTurn)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			return Carried{}, temporal.NewNonRetryableApplicationError("the ledger has no such batch", "NotFound", nil)
@@ -58,16 +59,17 @@ func (a *Activities) CarryBatch(ctx context.Context, id uuid.UUID) (Carried, err
 		case stopping(ctx):
 			return Carried{}, retryAfter(0, "the worker stops: another one goes on")
 		}
+		from = c.From
 		carried := Carried{Done: c.Outstanding() == 0, Details: details(c)}
 		if carried.In = rest(c); carried.Done || carried.In > 0 {
 			// Whoever has to do something earlier wakes the workflow.
-			_, err := a.Store.Carry(ctx, id, carried.In+carryTurn)
+			_, err := a.Store.Carry(ctx, id, from, carried.In+carryTurn)
 			return carried, err
 		}
 		if time.Since(turn) > carryTurn {
 			return carried, nil
 		}
-		if c.Unsent >= carryWindow {
+		if c.Unsent > (carryWindow-1)*c.ShardSize {
 			if err := sleep(ctx, carryPoll); err != nil {
 				return carried, err
 			}
@@ -95,7 +97,8 @@ func rest(c store.Carry) time.Duration {
 
 // startShards fills the window.
 func (a *Activities) startShards(ctx context.Context, id uuid.UUID, c store.Carry) error {
-	until := min(c.ShardsStarted+carryWindow-c.Unsent, c.Shards)
+	underWay := (c.Unsent + c.ShardSize - 1) / c.ShardSize
+	until := min(c.ShardsStarted+carryWindow-underWay, c.Shards)
 	var g errgroup.Group
 	for n := c.ShardsStarted; n < until; n++ {
 		g.Go(func() error { return a.startShard(ctx, id, c, int(n)) })

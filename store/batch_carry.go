@@ -19,7 +19,8 @@ type Carry struct {
 	ShardSize     int32
 	Shards        int32
 	ShardsStarted int32         // the first so many were started
-	Unsent        int32         // shards that were started and have rows that were never tried, though they may be
+	Unsent        int32         // rows of started shards that were never tried, though they may be
+	From          int32         // the first place of those; no row before it will be unsent again
 	SinceShard    time.Duration // since the last of them was started; 0 before the first
 	WaitsFor      time.Duration // until the batch is due
 	Held          bool          // paused, or its sender is stopped
@@ -28,22 +29,26 @@ type Carry struct {
 	Counts
 }
 
-// Carry reads where the batch stands, and notes that it is looked after for the time given. The error
-// is ErrNotFound when there is no such batch.
-func (s *Store) Carry(ctx context.Context, id uuid.UUID, looksAfter time.Duration) (Carry, error) {
+// Carry reads where the batch stands, and notes that it is looked after for the time given. from is
+// where it found the first unsent row before, or 0. The error is ErrNotFound when there is no such
+// batch.
+func (s *Store) Carry(ctx context.Context, id uuid.UUID, from int32, looksAfter time.Duration) (Carry, error) {
 	c, err := one(ctx, s, pgx.RowToStructByPos[Carry], `
 		SELECT b.channel::text, b.total, b.shard_size, b.shards, b.shards_started,
-			(SELECT count(DISTINCT n.place / b.shard_size)
-				FROM notifications n
-				WHERE n.batch_id = b.id AND n.status = 'ACCEPTED' AND n.place < b.shards_started * b.shard_size
-					AND n.first_claimed_at IS NULL AND n.send_at <= clock_timestamp())::int,
+			unsent.rows, coalesce(unsent.first, least(b.shards_started * b.shard_size, b.total)),
 			coalesce(clock_timestamp() - b.shard_started_at, '0'), greatest('0', b.send_at - clock_timestamp()),
 			b.paused_at IS NOT NULL OR s.stopped_at IS NOT NULL, b.canceled_at IS NOT NULL, b.finished_at IS NOT NULL,
 			c.accepted, c.sending, c.pending, c.success, c.failed, c.unknown, c.skipped, c.canceled
 		FROM batches b
 		JOIN senders s ON s.id = b.sender_id
 		CROSS JOIN LATERAL `+batchCounts+` AS c
-		WHERE b.id = $1`, id)
+		CROSS JOIN LATERAL (
+			SELECT count(*)::int AS rows, min(n.place) AS first
+			FROM notifications n
+			WHERE n.batch_id = b.id AND n.status = 'ACCEPTED' AND n.place >= $2 AND n.place < b.shards_started * b.shard_size
+				AND n.first_claimed_at IS NULL AND n.send_at <= clock_timestamp()
+		) AS unsent
+		WHERE b.id = $1`, id, from)
 	if err != nil {
 		if !errors.Is(err, ErrNotFound) {
 			err = fmt.Errorf("read where a batch stands: %w", err)

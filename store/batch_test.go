@@ -294,27 +294,29 @@ func TestABatchWaitsForItsTimeWhichChangesUntilTheFirstClaim(t *testing.T) {
 func TestTheWindowIsReadFromTheLedger(t *testing.T) {
 	s := openStore(t)
 	b := acceptBatch(t, s, 10, 2)
+	var from int32
 	want := func(started, unsent int32) {
 		t.Helper()
-		c, err := s.Carry(t.Context(), b.ID, time.Minute)
+		c, err := s.Carry(t.Context(), b.ID, from, time.Minute)
+		from = c.From
 		if err != nil || c.ShardsStarted != started || c.Unsent != unsent || c.Shards != 5 {
-			t.Fatalf("it stands at %+v, error %v: want %d started and %d unsent", c, err, started, unsent)
+			t.Fatalf("it stands at %+v, error %v: want %d shards started and %d rows unsent", c, err, started, unsent)
 		}
 	}
 	want(0, 0)
 	if err := s.MarkShardsStarted(t.Context(), b.ID, 3); err != nil {
 		t.Fatal(err)
 	}
-	want(3, 3)
+	want(3, 6)
 	claimShard(t, s, b, 0, 1, 1)
-	want(3, 3)
+	want(3, 5)
 	claims := claimShard(t, s, b, 0, 1, 1)
-	want(3, 2)
+	want(3, 4)
 	// A row that was tried once holds up nobody.
 	if ok, err := s.GiveBack(t.Context(), claims[0].ID, claims[0].Token, store.Retry{Kind: store.EventTryFailed, After: time.Minute}); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	want(3, 2)
+	want(3, 4)
 	unsent, err := s.UnsentShards(t.Context(), b.ID, 10)
 	if err != nil || len(unsent) != 3 {
 		t.Errorf("unsent are %v, error %v", unsent, err)
