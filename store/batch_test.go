@@ -130,7 +130,7 @@ func TestNothingOfAPausedBatchIsClaimed(t *testing.T) {
 	done(t, pause, b.ID, true)
 	done(t, pause, b.ID, true)
 	claimShard(t, s, b, 1, 1, 0)
-	left, err := s.Outstanding(t.Context(), batchTerms(b, 1, 1).Owner, time.Minute, time.Second)
+	left, err := s.Outstanding(t.Context(), batchTerms(b, 1, 1).Owner, time.Minute, time.Second, time.Hour)
 	if err != nil || !left.Held {
 		t.Errorf("outstanding is %+v, error %v: want it held", left, err)
 	}
@@ -240,7 +240,7 @@ func TestABatchKeepsItsOwnPace(t *testing.T) {
 	}
 	claimShard(t, s, b, 0, 5, 1)
 	claimShard(t, s, b, 0, 5, 0)
-	left, err := s.Outstanding(t.Context(), batchTerms(b, 0, 5).Owner, time.Minute, time.Second)
+	left, err := s.Outstanding(t.Context(), batchTerms(b, 0, 5).Owner, time.Minute, time.Second, time.Hour)
 	if err != nil || left.SendIn <= 0 || left.SendIn > interval {
 		t.Errorf("the next one is due in %v, error %v", left.SendIn, err)
 	}
