@@ -322,7 +322,7 @@ func (r *batchRows) Next() bool {
 	r.values = append(r.values[:0],
 		to.ID, string(r.batch.Channel), string(status), to.To.E164, to.To.National, to.ToHash, to.Params, r.batch.SenderID, r.batch.RequireHuman,
 		r.batch.ID, to.Row, place, workflow, code, message, settled,
-		r.now, r.now, r.now, r.now)
+		CreatedAt(to.ID), r.now, r.now, r.now)
 	return true
 }
 
