@@ -104,7 +104,7 @@ func (t ClaimTerms) claimSQL() string {
 		rows, order = waiting, "n.relay_at"
 	}
 	batch, open, spent := "", "true", ""
-	most := "rows"
+	most := "wanted.rows"
 	text := "c.message, v.body"
 	template := "LEFT JOIN template_versions v ON v.template_id = c.template_id AND v.version = c.template_version"
 	if t.Owner.OfBatch() {
@@ -120,7 +120,7 @@ func (t ClaimTerms) claimSQL() string {
 		), batch AS MATERIALIZED (
 			SELECT * FROM unpaced UNION ALL SELECT * FROM paced`
 		open = "EXISTS (SELECT FROM batch)"
-		most = "least(rows, CASE WHEN EXISTS (SELECT FROM paced) THEN 1 END)"
+		most = "least(wanted.rows, CASE WHEN EXISTS (SELECT FROM paced) THEN 1 END)"
 		spent = `
 		), spent AS (
 			UPDATE batches b SET next_slot = slots.starts_at + b.send_interval
@@ -144,20 +144,28 @@ func (t ClaimTerms) claimSQL() string {
 				LIMIT $3
 				FOR UPDATE SKIP LOCKED
 			) n` + batch + `
+		), wanted AS MATERIALIZED (
+			SELECT min(sender_id) AS sender_id, count(*) AS rows FROM due WHERE ` + open + `
+		), free AS MATERIALIZED (
+			SELECT s.id, s.address, interval '0' AS pace, ` + most + ` AS slots, greatest(s.next_slot, clock.now) AS starts_at
+			FROM senders s, clock, wanted
+			WHERE s.id = wanted.sender_id AND ` + pace + ` = '0' AND s.stopped_at IS NULL AND s.next_slot <= clock.now + $7::interval
 		), sender AS MATERIALIZED (
-			SELECT s.id, greatest(s.next_slot, clock.now) AS starts_at, CASE s.channel WHEN 'CALL' THEN $6::interval ELSE $5::interval END AS pace
+			SELECT s.id, greatest(s.next_slot, clock.now) AS starts_at, ` + pace + ` AS pace
 			FROM senders s, clock
-			WHERE s.id = (SELECT min(sender_id) FROM due WHERE ` + open + `) AND s.stopped_at IS NULL AND s.next_slot <= clock.now + $7::interval
+			WHERE s.id = (SELECT sender_id FROM wanted) AND ` + pace + ` > '0' AND s.stopped_at IS NULL AND s.next_slot <= clock.now + $7::interval
 			FOR UPDATE OF s
-		), slots AS (
+		), granted AS (
 			UPDATE senders s SET next_slot = granted.starts_at + granted.pace * granted.slots
 			FROM (
-				SELECT sender.*, CASE pace WHEN '0' THEN ` + most + ` ELSE least(` + most + `,
-					1 + floor(extract(epoch FROM clock.now + $7::interval - starts_at) / extract(epoch FROM pace))) END AS slots
-				FROM sender, clock, (SELECT count(*) AS rows FROM due) AS due
+				SELECT sender.*, least(` + most + `,
+					1 + floor(extract(epoch FROM clock.now + $7::interval - starts_at) / extract(epoch FROM pace))) AS slots
+				FROM sender, clock, wanted
 			) granted
 			WHERE s.id = granted.id
-			RETURNING s.id, s.address, granted.pace, granted.slots, granted.starts_at` + spent + `
+			RETURNING s.id, s.address, granted.pace, granted.slots, granted.starts_at
+		), slots AS (
+			SELECT * FROM free UNION ALL SELECT * FROM granted` + spent + `
 		), claimed AS (
 			UPDATE notifications n SET
 				status = 'SENDING', workflow_id = $2, claim_token = gen_random_uuid(), attempts = n.attempts + 1,
@@ -178,6 +186,10 @@ func (t ClaimTerms) claimSQL() string {
 		` + template + `
 		ORDER BY c.claim_place`
 }
+
+// pace is how far apart creates of the sender s are. One without pacing is only read: nobody waits for
+// a slot of his.
+const pace = `CASE s.channel WHEN 'CALL' THEN $6::interval ELSE $5::interval END`
 
 // batchIsOpen is the condition under which notifications of a batch may be claimed.
 const batchIsOpen = `b.id = (SELECT batch_id FROM due LIMIT 1)
