@@ -311,36 +311,13 @@ func (s *Store) endClaim(ctx context.Context, id, token uuid.UUID, move notify.M
 	return tag.RowsAffected() == 1, nil
 }
 
-// Decide makes one of our own moves on a row that no claim holds. It reports whether the row had
-// the status that the move starts from.
-func (s *Store) Decide(ctx context.Context, id uuid.UUID, move notify.Move, failure Failure) (bool, error) {
-	if !move.Allowed() || move.NeedsToken() || move == notify.Claim {
-		return false, fmt.Errorf("move notification from %s to %s: not a move that may be made without a claim", move.From, move.To)
-	}
-	tag, err := s.pool.Exec(ctx, `
-		WITH moved AS (
-			UPDATE notifications SET
-				status = $3, failure_code = nullif($4, ''), error_message = nullif($5, ''),
-				settled_at = CASE WHEN $6 THEN clock_timestamp() END, updated_at = clock_timestamp()
-			WHERE id = $1 AND status = $2
-			RETURNING id, status
-		)
-		INSERT INTO notification_events (notification_id, kind, status, error_code, detail)
-		SELECT id, $7, status, nullif($4, ''), nullif($8, '') FROM moved`,
-		id, move.From, move.To, failure.FailureCode, failure.Message, move.To.Final(), failure.Kind, failure.Detail)
-	if err != nil {
-		return false, fmt.Errorf("move notification from %s to %s: %w", move.From, move.To, err)
-	}
-	return tag.RowsAffected() == 1, nil
-}
-
 // Expire fails the owner's notifications that were tried for longer than the deadline and wait for
 // another try, a slowed sender's too. While the sender is stopped nothing expires.
 func (s *Store) Expire(ctx context.Context, owner Owner, deadline time.Duration, failure Failure) error {
 	_, err := s.pool.Exec(ctx, `
 		WITH moved AS (
 			UPDATE notifications SET
-				status = 'FAILED', failure_code = $4, error_message = $5,
+				status = $7, failure_code = $4, error_message = $5,
 				settled_at = clock_timestamp(), updated_at = clock_timestamp()
 			WHERE id IN (
 				SELECT n.id
@@ -354,7 +331,7 @@ func (s *Store) Expire(ctx context.Context, owner Owner, deadline time.Duration,
 		)
 		INSERT INTO notification_events (notification_id, kind, status, error_code)
 		SELECT id, $6, status, $4 FROM moved`,
-		owner.Single, owner.WorkflowID, deadline, failure.FailureCode, failure.Message, failure.Kind)
+		owner.Single, owner.WorkflowID, deadline, failure.FailureCode, failure.Message, failure.Kind, notify.Expire.To)
 	if err != nil {
 		return fmt.Errorf("fail what was tried for too long: %w", err)
 	}
