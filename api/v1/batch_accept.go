@@ -100,7 +100,14 @@ func (a *API) acceptBatch(c *gin.Context) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	rows, err := a.startRows(ctx, draft)
+	var seen *twins
+	if !draft.allowTwins {
+		if seen, err = newTwins(); err != nil {
+			return a.uploadFailed(ctx, err)
+		}
+		defer seen.Close()
+	}
+	rows, err := a.startRows(ctx, draft, seen)
 	if err != nil {
 		return a.batchAnsweredBefore(c, once, err)
 	}
@@ -292,7 +299,7 @@ func (a *API) checkBatchTemplate(ctx context.Context, wrong *problem.Details, id
 }
 
 // startRows begins to read the recipients. A file must have a column for each parameter.
-func (a *API) startRows(ctx context.Context, draft *batchDraft) (*batchRows, error) {
+func (a *API) startRows(ctx context.Context, draft *batchDraft, seen *twins) (*batchRows, error) {
 	source, err := draft.source()
 	if err != nil {
 		return nil, a.uploadFailed(ctx, err)
@@ -304,7 +311,7 @@ func (a *API) startRows(ctx context.Context, draft *batchDraft) (*batchRows, err
 	if check.count && draft.Message != nil {
 		check.segments = notify.Segments(*draft.Message).Segments
 	}
-	return readRows(ctx, source, check, draft.allowTwins), nil
+	return readRows(ctx, source, check, seen), nil
 }
 
 func (d *batchDraft) source() (recipientSource, error) {
