@@ -275,8 +275,10 @@ func checkBatchName(wrong *problem.Details, name *string) {
 func (a *API) checkBatchContent(ctx context.Context, wrong *problem.Details, req batchRequest, draft *batchDraft) error {
 	hasBody, hasTemplate := req.Body != nil || wrong.At("/body"), req.TemplateID != nil || wrong.At("/template_id")
 	switch {
-	case hasBody == hasTemplate:
-		wrong.Add("/body", problem.BodyOrTemplate, "give either body or template_id, and not both")
+	case hasBody && hasTemplate:
+		wrong.Add("/body", problem.BodyOrTemplate, "both body and template_id are given: keep one of them")
+	case !hasBody && !hasTemplate:
+		wrong.Add("/body", problem.BodyOrTemplate, "there is nothing to send: give body or template_id")
 	case req.Body != nil:
 		draft.Message = req.Body
 		checkText(wrong, "/body", draft.Channel, *req.Body)
