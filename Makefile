@@ -26,7 +26,7 @@ lint: ## gofmt, go vet, staticcheck, workflowcheck
 	go tool staticcheck ./...
 	go tool workflowcheck ./workflows
 
-bench: $(TEMPORAL) ## measure the product beside its references, and write docs/benchmarks.md (about 10 minutes)
+bench: $(TEMPORAL) ## measure the product beside its references, and write docs/benchmarks.md (about 15 minutes)
 	@go run ./bench $(ARGS)
 
 chaos: $(TEMPORAL) ## kill and freeze processes under load, and count what arrived (about 15 minutes)

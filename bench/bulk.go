@@ -45,7 +45,7 @@ func (s sizes) bulkBesidePeer(ctx context.Context, r *rig.Rig, p *peer, report *
 	batch.measured += fmt.Sprintf(", %.2f × the bare loop", took[ours].median()/took[bare].median())
 	report.add(batch)
 	report.add(used.figure(s.rounds * s.bulk))
-	report.tellLost(lost, 2*s.rounds*s.bulk)
+	report.tellLost("batches", lost, 2*s.rounds*s.bulk)
 	return nil
 }
 

@@ -84,10 +84,10 @@ func besidePeers(f figure, took map[string]rates, times float64) figure {
 }
 
 // tellLost says what of the peer's notifications never settled.
-func (r *Report) tellLost(lost, of int) {
+func (r *Report) tellLost(work string, lost, of int) {
 	if lost > 0 {
 		r.details = append(r.details, fmt.Sprintf(
-			"Of the peer's %d notifications %d never settled: their status came before their row was there.", of, lost))
+			"Of the peer's %d notifications in the rounds of %s %d never settled: their status came before their row was there.", of, work, lost))
 	}
 }
 

@@ -3,7 +3,7 @@
 // against the same simulator of Twilio and the same Postgres. It prints a table and writes
 // docs/benchmarks.md.
 //
-//	go run ./bench                                      about ten minutes
+//	go run ./bench                                      about fifteen minutes
 //	go run ./bench -singles 500 -bulk 5000 -rounds 1    a quick look
 package main
 

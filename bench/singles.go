@@ -44,7 +44,7 @@ func (s sizes) singlesBesidePeer(ctx context.Context, r *rig.Rig, p *peer, repor
 	report.add(besidePeers(figure{what: fmt.Sprintf("%d singles: POST accepted, sent and settled by webhook", s.singles)}, took, 1))
 	report.add(figure{what: "of these: POST answered 202, durable", measured: accepts.String()})
 	report.add(used.figure(s.rounds * s.singles))
-	report.tellLost(lost, s.rounds*s.singles)
+	report.tellLost("singles", lost, s.rounds*s.singles)
 	return nil
 }
 
