@@ -130,7 +130,7 @@ type rowCheck struct {
 // checkedRow is a row that was looked at, alone.
 type checkedRow struct {
 	recipient store.BatchRecipient
-	twinKey   [16]byte
+	key       twinKey
 	segments  int
 	rejected  *store.Rejected
 	fatal     error // of the request; no row follows
@@ -157,7 +157,7 @@ func (c *rowCheck) check(r notify.Recipient) checkedRow {
 		if c.columns == nil && len(params) > 0 {
 			return reject(string(problem.ParamsWithoutTemplate), "parameters need a template: give template_id, or leave params out")
 		}
-		row.twinKey = twinKey(number, nil)
+		row.key = keyOf(number, nil)
 		return row
 	}
 	if c.columns != nil {
@@ -179,7 +179,7 @@ func (c *rowCheck) check(r notify.Recipient) checkedRow {
 	if row.recipient.Params, err = json.Marshal(params); err != nil {
 		return checkedRow{fatal: err}
 	}
-	row.twinKey = twinKey(number, params)
+	row.key = keyOf(number, params)
 	return row
 }
 
@@ -206,8 +206,7 @@ func (c *rowCheck) fill(params map[string]string) (text, code, detail string) {
 	return text, "", ""
 }
 
-// twinKey is the same for rows with the same number and parameters, and no others.
-func twinKey(number notify.PhoneNumber, params map[string]string) (key [16]byte) {
+func keyOf(number notify.PhoneNumber, params map[string]string) (key twinKey) {
 	var all bytes.Buffer
 	all.WriteString(number.E164)
 	for _, name := range slices.Sorted(maps.Keys(params)) {
@@ -225,7 +224,7 @@ func twinKey(number notify.PhoneNumber, params map[string]string) (key [16]byte)
 type batchRows struct {
 	parts   <-chan chan []checkedRow // in the order of the request
 	current []checkedRow
-	seen    map[[16]byte]struct{} // nil: twins are let through
+	seen    *twins // nil: twins are let through
 
 	total    int // rows that can be sent to, twins included
 	twins    int
@@ -236,8 +235,8 @@ type batchRows struct {
 
 const rowsInPart = 256
 
-// readRows begins to read and check. It ends with ctx.
-func readRows(ctx context.Context, source recipientSource, check *rowCheck, allowTwins bool) *batchRows {
+// readRows begins to read and check. It ends with ctx. seen is nil where twins are let through.
+func readRows(ctx context.Context, source recipientSource, check *rowCheck, seen *twins) *batchRows {
 	workers := runtime.GOMAXPROCS(0)
 	parts := make(chan chan []checkedRow, 2*workers)
 	type job struct {
@@ -293,11 +292,7 @@ func readRows(ctx context.Context, source recipientSource, check *rowCheck, allo
 			work <- j // a worker is free, or will be: none waits for anybody
 		}
 	}()
-	rows := &batchRows{parts: parts}
-	if !allowTwins {
-		rows.seen = make(map[[16]byte]struct{})
-	}
-	return rows
+	return &batchRows{parts: parts, seen: seen}
 }
 
 // next gives the next row to write, and false after the last one.
@@ -328,18 +323,17 @@ func (b *batchRows) next() (store.BatchRecipient, bool, error) {
 		if b.total++; b.total+b.rejected > MaxRecipients {
 			return store.BatchRecipient{}, false, tooMany()
 		}
-		var err error
+		var err, seenErr error
 		row.recipient.ID, err = uuid.NewV7()
 		if b.seen != nil {
-			_, row.recipient.Twin = b.seen[row.twinKey]
-			b.seen[row.twinKey] = struct{}{}
+			row.recipient.Twin, seenErr = b.seen.add(row.key)
 		}
 		if row.recipient.Twin {
 			b.twins++
 		} else {
 			b.segments += row.segments
 		}
-		return row.recipient, true, err
+		return row.recipient, true, errors.Join(err, seenErr)
 	}
 }
 
