@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -9,14 +10,24 @@ import (
 // Query is the statement of a page, for a test of its plan.
 func (f Filter) Query(after *Place, limit int) (sql string, args []any) { return f.query(after, limit) }
 
-// Planned is how often a statement of one connection was planned for its arguments, and how often the
-// plan for any was used.
-type Planned struct {
-	SQL           string
-	Custom, Whole int64
+// Prepared is a statement that a connection has prepared.
+type Prepared struct {
+	Name   string
+	SQL    string
+	Params int
+	Custom int64 // how often it was planned for its arguments
 }
 
-// Plans are those of every statement that a connection has prepared.
-func (s *Store) Plans(ctx context.Context) ([]Planned, error) {
-	return many(ctx, s, pgx.RowToStructByPos[Planned], `SELECT statement, custom_plans, generic_plans FROM pg_prepared_statements`)
+// Prepared lists the statements that a connection has prepared.
+func (s *Store) Prepared(ctx context.Context) ([]Prepared, error) {
+	return many(ctx, s, pgx.RowToStructByPos[Prepared], `SELECT name, statement, cardinality(parameter_types), custom_plans FROM pg_prepared_statements`)
+}
+
+// Plan is how the database runs the statement, whatever its arguments.
+func (s *Store) Plan(ctx context.Context, p Prepared) ([]string, error) {
+	args := ""
+	if p.Params > 0 {
+		args = "(" + strings.TrimSuffix(strings.Repeat("NULL, ", p.Params), ", ") + ")"
+	}
+	return many(ctx, s, pgx.RowTo[string], "EXPLAIN EXECUTE "+pgx.Identifier{p.Name}.Sanitize()+args, pgx.QueryExecModeSimpleProtocol)
 }

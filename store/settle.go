@@ -234,7 +234,7 @@ var settleToldSQL = settleSQL(`
 	SELECT t.id, t.channel::channel, nullif(t.sid, '') AS sid, t.word, t.rank, nullif(t.outcome, '')::notification_status AS outcome,
 		t.code, nullif(t.message, '') AS message, nullif(t.segments, 0) AS segments, t.duration,
 		nullif(t.answered_by, '') AS answered_by, t.source, t.place
-	FROM unnest((SELECT $3::uuid[]), $4::text[], $5::text[], $6::text[], $7::int[], $8::text[], $9::bigint[], $10::text[],
+	FROM unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::int[], $8::text[], $9::bigint[], $10::text[],
 			$11::int[], $12::int[], $13::text[], $14::text[])
 		WITH ORDINALITY AS t (id, channel, sid, word, rank, outcome, code, message, segments, duration, answered_by, source, place)`)
 
@@ -244,10 +244,9 @@ func settleSQL(told string) string {
 	return `
 WITH told AS MATERIALIZED (` + told + `
 ), input AS MATERIALIZED (
-	SELECT coalesce(t.id, n.id) AS id, t.channel, t.sid, t.word, t.rank, t.outcome, t.code, t.message, t.segments,
-		t.duration, t.answered_by, t.source, t.place
+	SELECT coalesce(t.id, (SELECT n.id FROM notifications n WHERE n.twilio_sid = t.sid)) AS id,
+		t.channel, t.sid, t.word, t.rank, t.outcome, t.code, t.message, t.segments, t.duration, t.answered_by, t.source, t.place
 	FROM told t
-	LEFT JOIN notifications n ON n.twilio_sid = CASE WHEN t.id IS NULL THEN t.sid END
 ), row AS MATERIALIZED (
 	SELECT n.id, n.channel, n.status, n.workflow_id, n.sender_id, n.failure_code, n.require_human, n.twilio_sid, n.twilio_status,
 		n.carrier_rank, n.twilio_error_code, n.error_message, n.segments, n.duration_seconds, n.answered_by

@@ -40,6 +40,11 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		// Every statement of ours has its index. A plan that was made, and is kept, while the tables are
 		// small or without statistics would read them whole when they are large.
 		"enable_seqscan": "off",
+
+		// A statement is planned once, for any arguments. Left to itself, Postgres plans one anew for each
+		// call for as long as its arrays have one element, and to plan one of ours takes several times as
+		// long as to run it.
+		"plan_cache_mode": "force_generic_plan",
 	} {
 		if config.ConnConfig.RuntimeParams[name] == "" {
 			config.ConnConfig.RuntimeParams[name] = value
@@ -85,10 +90,6 @@ func IsOutage(err error) bool {
 	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
-
-// Statements that take arrays hide the length of the first one from the planner, as (SELECT $1::uuid[]):
-// where it knew of one row, it would believe it cheaper to plan the statement anew each time than to
-// have one plan for ten, and planning takes longer than running it.
 
 // one runs a query that answers with exactly one row.
 func one[T any](ctx context.Context, s *Store, scan pgx.RowToFunc[T], sql string, args ...any) (T, error) {
