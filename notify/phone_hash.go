@@ -12,3 +12,18 @@ func (p PhoneNumber) Hash(key []byte) []byte {
 	mac.Write([]byte(p.E164))
 	return mac.Sum(nil)
 }
+
+// TailDigits is how many digits a number's tail has: as many as a masked number shows.
+const TailDigits = 4
+
+// TailHash is the keyed hash by which numbers that end in the same 4 digits are found.
+func (p PhoneNumber) TailHash(key []byte) []byte {
+	return TailHash(p.E164[max(0, len(p.E164)-TailDigits):], key)
+}
+
+// TailHash is the keyed hash of the last 4 digits of a number. It is not the hash of any number.
+func TailHash(digits string, key []byte) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("tail:" + digits))
+	return mac.Sum(nil)[:16]
+}

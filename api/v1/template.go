@@ -89,7 +89,7 @@ func (a *API) createTemplate(ctx context.Context, in *struct{ Body body[newTempl
 	if err := wrong.Problem(); err != nil {
 		return nil, err
 	}
-	created, err := a.Store.CreateTemplate(ctx, strings.TrimSpace(req.Name), channel, req.Body, params)
+	created, err := a.Store.CreateTemplate(ctx, strings.TrimSpace(req.Name), channel, store.TemplateText{Body: req.Body, Params: params})
 	if err != nil {
 		return nil, a.templateProblem(ctx, err)
 	}
@@ -104,7 +104,7 @@ func (a *API) listTemplates(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	templates, err := a.Store.Templates(ctx, after, in.Limit+1) // one more tells whether there is a next page
+	templates, err := a.Store.Templates(ctx, false, after, in.Limit+1) // one more tells whether there is a next page
 	if err != nil {
 		return nil, a.fail(ctx, err)
 	}
@@ -143,7 +143,11 @@ func (a *API) changeTemplate(ctx context.Context, in *struct {
 	if err := wrong.Problem(); err != nil {
 		return nil, err
 	}
-	changed, err := a.Store.ReviseTemplate(ctx, in.ID, strings.TrimSpace(valueOf(req.Name)), valueOf(req.Body), params)
+	var text *store.TemplateText
+	if req.Body != nil {
+		text = &store.TemplateText{Body: *req.Body, Params: params}
+	}
+	changed, err := a.Store.ReviseTemplate(ctx, in.ID, strings.TrimSpace(valueOf(req.Name)), text)
 	if err != nil {
 		return nil, a.templateProblem(ctx, err)
 	}

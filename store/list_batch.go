@@ -1,0 +1,185 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/todoku/todoku/notify"
+)
+
+// ListRecipients are the members of a list as the recipients of a batch.
+type ListRecipients struct {
+	ListID  int64
+	Params  []string // the template's: members give values for these, and those that lack one are rejected; nil: there is no template
+	Allowed []string // regions that may be sent to; see notify.PhoneNumber.Accepts
+}
+
+// WriteListBatch writes a batch to everybody on a list, and its notifications, within a transaction:
+// its commit is the acceptance. Members that nothing can be sent to are the batch's rejected rows; row
+// n is the n-th member. Of n neither Recipients nor Rejected nor Once is used.
+//
+// The error is ErrNotFound when there is no such list, and ErrNoRecipients when none of its members
+// can be sent to: then nothing was written, and the transaction can go on.
+func WriteListBatch(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients) error {
+	// While a list is sent to, its members stay as they are.
+	if tag, err := tx.Exec(ctx, `SELECT FROM lists WHERE id = $1 FOR SHARE`, to.ListID); err != nil {
+		return fmt.Errorf("lock list: %w", err)
+	} else if tag.RowsAffected() == 0 {
+		return ErrNotFound
+	}
+	refused, err := refusedNumbers(ctx, tx, n.Channel, to)
+	if err != nil {
+		return fmt.Errorf("read the list's numbers: %w", err)
+	}
+	sent, twins, rejected, first, err := copyList(ctx, tx, n, to, refused)
+	switch {
+	case err != nil:
+		return fmt.Errorf("copy list: %w", err)
+	case sent == 0:
+		return ErrNoRecipients
+	}
+	return insertBatch(ctx, tx, n, sent, twins, rejected, first)
+}
+
+// refusedNumbers are the kinds of numbers on the list that cannot be sent to.
+func refusedNumbers(ctx context.Context, tx pgx.Tx, channel notify.Channel, to ListRecipients) ([]notify.InvalidNumberError, error) {
+	rows, err := tx.Query(ctx, `SELECT DISTINCT region, kind FROM list_members WHERE list_id = $1`, to.ListID)
+	if err != nil {
+		return nil, err
+	}
+	var refused []notify.InvalidNumberError
+	var number notify.PhoneNumber
+	_, err = pgx.ForEachRow(rows, []any{&number.Region, &number.Kind}, func() error {
+		var invalid *notify.InvalidNumberError
+		if errors.As(number.Accepts(channel, to.Allowed), &invalid) {
+			refused = append(refused, *invalid)
+		}
+		return nil
+	})
+	return refused, err
+}
+
+// copyList writes the notifications and returns how many are sent, how many are not because they are
+// twins, and how many members were rejected, with the first of them. Their ids are UUIDs of version 7
+// with the row where others have random bits, so that they have the members' order.
+func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, refused []notify.InvalidNumberError) (sent, twins, rejected int, first []Rejected, err error) {
+	rows, err := tx.Query(ctx, `
+		WITH member AS MATERIALIZED (
+			SELECT m.*, row_number() OVER (ORDER BY m.id) AS row, r.code,
+				ARRAY(SELECT name FROM unnest($7::text[]) WITH ORDINALITY AS p (name, place) WHERE NOT m.params ? name ORDER BY place) AS missing,
+				CASE WHEN $7::text[] IS NOT NULL THEN (
+					SELECT coalesce(jsonb_object_agg(name, m.params -> name), '{}') FROM unnest($7::text[]) AS name
+				) END AS given
+			FROM list_members m
+			LEFT JOIN unnest($8::text[], $9::text[], $10::text[]) AS r (region, kind, code) ON r.region = m.region AND r.kind = m.kind
+			WHERE m.list_id = $1
+		), fit AS (
+			SELECT *, row_number() OVER (PARTITION BY to_hash, given ORDER BY row) > 1 AS twin
+			FROM member
+			WHERE code IS NULL AND missing = '{}'
+		), placed AS (
+			SELECT *, CASE WHEN NOT twin THEN row_number() OVER (PARTITION BY twin ORDER BY row) - 1 END AS place
+			FROM fit
+		), written AS (
+			INSERT INTO notifications (id, channel, status, to_number, to_national, to_hash, params, sender_id, require_human,
+				batch_id, batch_row, place, workflow_id, failure_code, error_message, settled_at, started_at)
+			SELECT
+				(lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint), 12, '0') || '7' || left(lpad(to_hex(row), 6, '0'), 3)
+					|| '8' || right(lpad(to_hex(row), 6, '0'), 3) || right(gen_random_uuid()::text, 12))::uuid,
+				$3::channel, CASE WHEN twin THEN 'SKIPPED' ELSE 'ACCEPTED' END::notification_status, to_number, to_national, to_hash, given, $4, $5,
+				$2::uuid, row, place, $11::text || '/' || place / $6::int,
+				CASE WHEN twin THEN $12::text END, CASE WHEN twin THEN $13::text END, CASE WHEN twin THEN now() END, now()
+			FROM placed
+			ORDER BY row
+			RETURNING status
+		), refused AS (
+			SELECT row, code, region, kind, missing FROM member WHERE code IS NOT NULL OR missing <> '{}'
+		)
+		SELECT
+			(SELECT count(*) FROM written WHERE status = 'ACCEPTED'), (SELECT count(*) FROM written WHERE status = 'SKIPPED'),
+			(SELECT count(*) FROM refused), f.row, f.code, f.region, f.kind, f.missing
+		FROM (VALUES (1)) AS always
+		LEFT JOIN (SELECT * FROM refused ORDER BY row LIMIT $14) AS f ON true
+		ORDER BY f.row`,
+		to.ListID, n.ID, n.Channel, n.SenderID, n.RequireHuman, n.ShardSize, to.Params,
+		column(refused, func(e notify.InvalidNumberError) string { return e.Region }),
+		column(refused, func(e notify.InvalidNumberError) string { return string(e.Kind) }),
+		column(refused, func(e notify.InvalidNumberError) string { return e.Code }),
+		BatchWorkflowID(n.ID), notify.CodeDuplicate, notify.LedgerMessage(notify.CodeDuplicate, n.Channel, ""), MaxRejected)
+	if err != nil {
+		return 0, 0, 0, nil, err
+	}
+	var row *int
+	var code, region, kind *string
+	var missing []string
+	_, err = pgx.ForEachRow(rows, []any{&sent, &twins, &rejected, &row, &code, &region, &kind, &missing}, func() error {
+		switch {
+		case row == nil: // none is rejected
+		case code != nil:
+			invalid := notify.InvalidNumberError{Code: *code, Region: *region, Kind: notify.PhoneKind(*kind)}
+			first = append(first, Rejected{*row, *code, invalid.Error()})
+		default:
+			lacks := notify.ParamsError{Missing: missing}
+			first = append(first, Rejected{*row, CodeParamMissing, lacks.Error()})
+		}
+		return nil
+	})
+	return sent, twins, rejected, first, err
+}
+
+// CodeParamMissing is the code of a rejected row that lacks a parameter of the template.
+const CodeParamMissing = "param_missing"
+
+// Misfits are the members of a list that lack parameters of a template.
+type Misfits struct {
+	Count   int
+	Members []Misfit // the first of them
+}
+
+// Misfit is a member that lacks parameters.
+type Misfit struct {
+	ID      int64
+	Row     int // the n-th member of the list
+	Missing []string
+}
+
+// Error names the first members by their rows, never by their numbers.
+func (m Misfits) Error() string {
+	var rows []string
+	for _, one := range m.Members {
+		lacks := notify.ParamsError{Missing: one.Missing}
+		rows = append(rows, fmt.Sprintf("member %d (row %d): %s", one.ID, one.Row, lacks.Error()))
+	}
+	return fmt.Sprintf("%d members of the list do not fit the template: %s", m.Count, strings.Join(rows, "; "))
+}
+
+// ListMisfits looks for members that lack a value for one of the parameters, and names the first few.
+func (s *Store) ListMisfits(ctx context.Context, list int64, params []string, few int) (Misfits, error) {
+	var m Misfits
+	rows, err := s.pool.Query(ctx, `
+		SELECT count(*) OVER (), id, row, missing
+		FROM (
+			SELECT m.id, row_number() OVER (ORDER BY m.id) AS row,
+				ARRAY(SELECT name FROM unnest($2::text[]) WITH ORDINALITY AS p (name, place) WHERE NOT m.params ? name ORDER BY place) AS missing
+			FROM list_members m
+			WHERE m.list_id = $1
+		) AS member
+		WHERE missing <> '{}'
+		ORDER BY id
+		LIMIT $3`, list, params, few)
+	if err == nil {
+		var of Misfit
+		_, err = pgx.ForEachRow(rows, []any{&m.Count, &of.ID, &of.Row, &of.Missing}, func() error {
+			m.Members = append(m.Members, of)
+			return nil
+		})
+	}
+	if err != nil {
+		return m, fmt.Errorf("look for members that do not fit: %w", err)
+	}
+	return m, nil
+}
