@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -67,9 +66,6 @@ type batchDraft struct {
 	body                  *spool
 }
 
-// uploadsAtOnce bounds how many batches are read and written at the same time: each takes all cores.
-const uploadsAtOnce = 2
-
 // acceptBatch answers POST /batches. It is no operation of huma's, which would hold the body in memory.
 func (a *API) acceptBatch(c *gin.Context) error {
 	ctx := c.Request.Context()
@@ -77,22 +73,11 @@ func (a *API) acceptBatch(c *gin.Context) error {
 	if err := checkKeys(c.Request.Header.Values(idempotencyHeader)); err != nil {
 		return err
 	}
-	isCSV, err := batchMedia(c.Request)
+	isCSV, body, err := a.upload(c)
 	if err != nil {
 		return err
 	}
-	body, err := newSpool(c.Writer, c.Request)
-	if err != nil {
-		return a.uploadFailed(ctx, err)
-	}
-	defer body.Close()
-
-	select {
-	case a.uploads <- struct{}{}:
-		defer func() { <-a.uploads }()
-	case <-ctx.Done():
-		return problem.Unavailable()
-	}
+	defer a.uploaded(body)
 	draft, err := a.readBatch(ctx, c.Request.URL.Query(), isCSV, body)
 	once := key.onceUpload(ctx, c.Request.URL.Query(), body)
 	if err != nil {
@@ -110,29 +95,6 @@ func (a *API) acceptBatch(c *gin.Context) error {
 	return a.writeBatch(c, draft, rows, once)
 }
 
-func (a *API) uploadFailed(ctx context.Context, err error) error {
-	if errors.As(err, new(*problem.Problem)) {
-		return err
-	}
-	return a.fail(ctx, err)
-}
-
-// batchMedia tells a file from a JSON object.
-func batchMedia(r *http.Request) (isCSV bool, err error) {
-	if r.Header.Get("Content-Encoding") != "" {
-		return false, problem.New(problem.UnsupportedMediaType, "the body is encoded: send it as it is, without Content-Encoding")
-	}
-	sent := r.Header.Get("Content-Type")
-	media, _, _ := mime.ParseMediaType(sent)
-	switch {
-	case media == "text/csv":
-		return true, nil
-	case sent == "", isJSON(sent):
-		return false, nil
-	}
-	return false, problem.New(problem.UnsupportedMediaType, "the body's type is not understood: send Content-Type: application/json, or text/csv for a file")
-}
-
 // readBatch reads all but the recipients, and says everything that is wrong with it.
 func (a *API) readBatch(ctx context.Context, query url.Values, isCSV bool, body *spool) (*batchDraft, error) {
 	members, unknown := queryMembers(query, isCSV)
@@ -140,9 +102,12 @@ func (a *API) readBatch(ctx context.Context, query url.Values, isCSV bool, body 
 		return nil, problem.New(problem.ParameterInvalid, "the query has a parameter that this address does not know: remove it")
 	}
 	if !isCSV {
-		inBody, err := jsonMembers(body)
-		if err != nil {
+		inBody, hasRecipients, err := jsonMembers(body, recipientsField)
+		switch {
+		case err != nil:
 			return nil, err
+		case !hasRecipients:
+			return nil, problem.Only("/recipients", problem.Required, "the field recipients is missing: add it")
 		}
 		for name, value := range members { // dry_run
 			inBody[name] = value
@@ -193,55 +158,52 @@ func queryMembers(query url.Values, isCSV bool) (members map[string]jsontext.Val
 	return members, unknown
 }
 
-// jsonMembers reads the members of the object but for the recipients, whose syntax it checks.
-func jsonMembers(body *spool) (map[string]jsontext.Value, error) {
+// jsonMembers reads the members of the object but for those of one field, which has many: it must be an
+// array, and its syntax is checked.
+func jsonMembers(body *spool, many string) (members map[string]jsontext.Value, hasMany bool, err error) {
 	decoder := jsontext.NewDecoder(body)
-	members := map[string]jsontext.Value{}
 	malformed := func(err error) error { return unreadable(err, decoder.InputOffset()) }
 	switch kind := decoder.PeekKind(); kind {
 	case '{':
 	case 0:
 		_, err := decoder.ReadToken()
-		return nil, malformed(err)
+		return nil, false, malformed(err)
 	default:
-		return nil, problem.Only("", problem.WrongType, "expected an object")
+		return nil, false, problem.Only("", problem.WrongType, "expected an object")
 	}
 	if _, err := decoder.ReadToken(); err != nil {
-		return nil, malformed(err)
+		return nil, false, malformed(err)
 	}
-	hasRecipients := false
+	members = map[string]jsontext.Value{}
 	for decoder.PeekKind() != '}' {
 		token, err := decoder.ReadToken()
 		if err != nil {
-			return nil, malformed(err)
+			return nil, false, malformed(err)
 		}
 		name := token.String()
-		if name == recipientsField && decoder.PeekKind() == '[' {
-			hasRecipients = true
+		if name == many && decoder.PeekKind() == '[' {
+			hasMany = true
 			if err := decoder.SkipValue(); err != nil {
-				return nil, malformed(err)
+				return nil, false, malformed(err)
 			}
 			continue
 		}
 		value, err := decoder.ReadValue()
 		if err != nil {
-			return nil, malformed(err)
+			return nil, false, malformed(err)
 		}
-		if name == recipientsField {
-			return nil, problem.Only("/recipients", problem.WrongType, "expected an array")
+		if name == many {
+			return nil, false, problem.Only(pointerTo("", many), problem.WrongType, "expected an array")
 		}
 		members[name] = value.Clone()
 	}
 	if _, err := decoder.ReadToken(); err != nil {
-		return nil, malformed(err)
+		return nil, false, malformed(err)
 	}
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, problem.Newf(problem.TrailingData, "something follows the JSON value at byte %d: send one JSON object and nothing after it", decoder.InputOffset())
+		return nil, false, problem.Newf(problem.TrailingData, "something follows the JSON value at byte %d: send one JSON object and nothing after it", decoder.InputOffset())
 	}
-	if !hasRecipients {
-		return nil, problem.Only("/recipients", problem.Required, "the field recipients is missing: add it")
-	}
-	return members, body.rewind()
+	return members, hasMany, body.rewind()
 }
 
 func checkBatchName(wrong *problem.Details, name *string) {
@@ -309,7 +271,7 @@ func (a *API) startRows(ctx context.Context, draft *batchDraft) (*batchRows, err
 
 func (d *batchDraft) source() (recipientSource, error) {
 	if !d.isCSV {
-		return newJSONSource(d.body)
+		return newRecipientSource(d.body)
 	}
 	reader, err := notify.NewRecipientReader(d.body)
 	var wrong *notify.CSVError
@@ -382,12 +344,17 @@ func (a *API) writeBatch(c *gin.Context, draft *batchDraft, rows *batchRows, onc
 
 // noRecipients says what is wrong with the rows, as far as there are any.
 func noRecipients(rows *batchRows) error {
-	if rows.rejected == 0 {
-		return problem.New(problem.BatchEmpty, "the batch has no recipients: give at least one")
+	return nobody(problem.BatchEmpty, "the batch has no recipients: give at least one", recipientsField, rows.rejected, rows.first)
+}
+
+// nobody says why no row of a request is right. Without rows it says so.
+func nobody(code problem.Code, none, field string, rejected int, first []store.Rejected) error {
+	if rejected == 0 {
+		return problem.New(code, none)
 	}
-	p := problem.Newf(problem.BatchEmpty, "nothing can be sent to any of the %d rows: nothing was accepted; see errors for the first of them", rows.rejected)
-	for _, r := range rows.first {
-		p.Errors = append(p.Errors, problem.Detail{Pointer: fmt.Sprintf("/%s/%d", recipientsField, r.Row-1), Code: problem.Code(r.Code), Detail: r.Detail})
+	p := problem.Newf(code, "nothing can be sent to any of the %d rows: nothing was accepted; see errors for the first of them", rejected)
+	for _, r := range first {
+		p.Errors = append(p.Errors, problem.Detail{Pointer: fmt.Sprintf("/%s/%d", field, r.Row-1), Code: problem.Code(r.Code), Detail: r.Detail})
 	}
 	return p
 }
