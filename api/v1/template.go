@@ -2,7 +2,6 @@ package v1
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -100,7 +99,7 @@ func (a *API) listTemplates(ctx context.Context, in *struct {
 	Cursor string `query:"cursor" doc:"next_cursor of the page before."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
 }) (*struct{ Body TemplatePage }, error) {
-	after, err := parseTemplateCursor(in.Cursor)
+	after, err := parseIDCursor("template", in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +110,7 @@ func (a *API) listTemplates(ctx context.Context, in *struct {
 	var page TemplatePage
 	if len(templates) > in.Limit {
 		templates = templates[:in.Limit]
-		page.NextCursor = known(templateCursor(templates[in.Limit-1].ID))
+		page.NextCursor = known(idCursor("template", templates[in.Limit-1].ID))
 	}
 	page.Items = mapped(templates, showTemplate)
 	return &struct{ Body TemplatePage }{page}, nil
@@ -213,24 +212,4 @@ func showTemplate(t store.Template) Template {
 		ID: t.ID, Name: t.Name, Channel: t.Channel, Version: t.Version, Body: t.Body, Params: t.Params,
 		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 	}
-}
-
-// A cursor is the id of the last template of a page. Its form is nobody's business but ours.
-func templateCursor(after int64) string {
-	return base64.RawURLEncoding.EncodeToString([]byte("template:" + strconv.FormatInt(after, 10)))
-}
-
-func parseTemplateCursor(cursor string) (after int64, err error) {
-	if cursor == "" {
-		return 0, nil
-	}
-	text, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err == nil {
-		id, _ := strings.CutPrefix(string(text), "template:")
-		after, err = strconv.ParseInt(id, 10, 64)
-	}
-	if err != nil {
-		return 0, problem.New(problem.ParameterInvalid, "cursor: it is not one that this address gave: start without it")
-	}
-	return after, nil
 }
