@@ -3,6 +3,8 @@ package notify
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -82,11 +84,27 @@ type ParamKindError struct {
 }
 
 func (e *ParamKindError) Error() string {
-	return fmt.Sprintf("the parameter %s is not a %s: write it as in %s", Excerpt(e.Name), e.Kind, e.Kind.Example())
+	return fmt.Sprintf("the parameter %s must be a %s: write it as in %s", Excerpt(e.Name), e.Kind, e.Kind.Example(e.Name))
 }
 
-// Example is a value of the kind, for a preview.
-func (k ParamKind) Example() string {
+// CheckKinds returns what is wrong with the parameters of a template whose placeholders have kinds,
+// sorted by name. Parameters that are missing are not its business.
+func CheckKinds(kinds map[string]ParamKind, params map[string]string) (wrong []*ParamKindError) {
+	if len(kinds) == 0 {
+		return nil
+	}
+	for key, value := range params {
+		name := placeholderName(key)
+		if kind := kinds[name]; !kind.Fits(value) {
+			wrong = append(wrong, &ParamKindError{name, kind})
+		}
+	}
+	slices.SortFunc(wrong, func(a, b *ParamKindError) int { return strings.Compare(a.Name, b.Name) })
+	return wrong
+}
+
+// Example is a value of the kind, for a preview. That of a text is the parameter's name.
+func (k ParamKind) Example(name string) string {
 	switch k {
 	case ParamNumber:
 		return "3"
@@ -95,5 +113,5 @@ func (k ParamKind) Example() string {
 	case ParamTime:
 		return "10:30"
 	}
-	return "text"
+	return name
 }

@@ -118,6 +118,16 @@ func (s *Store) Template(ctx context.Context, id int64) (Template, error) {
 	return t, templateError("read template", err)
 }
 
+// TemplateAt reads a template at one of its versions. The error is ErrNotFound when there is none.
+func (s *Store) TemplateAt(ctx context.Context, id int64, version int32) (Template, error) {
+	t, err := one(ctx, s, scanTemplate, `
+		SELECT `+templateColumns+`
+		FROM templates t
+		JOIN template_versions v ON v.template_id = t.id
+		WHERE t.id = $1 AND v.version = $2`, id, version)
+	return t, templateError("read template version", err)
+}
+
 // TemplateVersions lists every version of a template, the first one first.
 func (s *Store) TemplateVersions(ctx context.Context, id int64) ([]Template, error) {
 	versions, err := many(ctx, s, scanTemplate, `

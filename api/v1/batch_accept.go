@@ -59,6 +59,7 @@ type batchDraft struct {
 	store.NewNotification // what each of them has
 	name                  *string
 	template              *notify.Template
+	kinds                 map[string]notify.ParamKind // of its placeholders
 	ignored               []string
 	columns               []string
 	isCSV                 bool
@@ -244,12 +245,13 @@ func (a *API) checkBatchTemplate(ctx context.Context, wrong *problem.Details, id
 	case draft.Channel != "" && template.Channel != draft.Channel:
 		wrong.Add("/template_id", problem.TemplateChannelMismatch, fmt.Sprintf("the template is for the channel %s: use one for %s", template.Channel, draft.Channel))
 	}
+	checkNotArchived(wrong, template)
 	draft.TemplateID, draft.TemplateVersion = &template.ID, &template.Version
 	parsed, err := notify.ParseTemplate(template.Body)
 	if err != nil {
 		return a.fail(ctx, fmt.Errorf("read template %d: %w", template.ID, err))
 	}
-	draft.template = &parsed
+	draft.template, draft.kinds = &parsed, template.Kinds
 	return nil
 }
 
@@ -261,7 +263,7 @@ func (a *API) startRows(ctx context.Context, draft *batchDraft) (*batchRows, err
 	}
 	check := &rowCheck{
 		channel: draft.Channel, region: a.Settings.DefaultRegion, countries: a.Settings.AllowedCountries,
-		hashKey: []byte(a.Settings.PhoneHashKey), template: draft.template, columns: draft.columns, count: draft.dryRun && draft.Channel == notify.SMS,
+		hashKey: []byte(a.Settings.PhoneHashKey), template: draft.template, kinds: draft.kinds, columns: draft.columns, count: draft.dryRun && draft.Channel == notify.SMS,
 	}
 	if check.count && draft.Message != nil {
 		check.segments = notify.Segments(*draft.Message).Segments

@@ -130,9 +130,10 @@ type rowCheck struct {
 	countries []string
 	hashKey   []byte
 	template  *notify.Template // nil: the text is the same for all
-	columns   []string         // of a file: the parameters that are taken from it; nil: what a row gives must fit
-	segments  int              // of the text that is the same for all
-	count     bool             // count segments
+	kinds     map[string]notify.ParamKind
+	columns   []string // of a file: the parameters that are taken from it; nil: what a row gives must fit
+	segments  int      // of the text that is the same for all
+	count     bool     // count segments
 }
 
 // batchRow is a row that can be sent to.
@@ -196,6 +197,9 @@ func (c *rowCheck) fill(params map[string]string) (text, code, detail string) {
 			return "", string(problem.ParamMissing), misfit.Error()
 		}
 		return "", string(problem.ParamUnknown), misfit.Error()
+	}
+	if wrong := notify.CheckKinds(c.kinds, params); len(wrong) > 0 {
+		return "", notify.CodeParamKind, wrong[0].Error()
 	}
 	if err = notify.CheckBody(c.channel, text); err == nil && c.channel == notify.Call {
 		_, err = carrier.TwiML(text)

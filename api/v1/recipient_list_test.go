@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"golang.org/x/text/encoding/japanese"
 
 	"github.com/todoku/todoku/api/apitest"
@@ -187,6 +188,27 @@ func TestAnExportIsSafeToOpenAndCanBeImported(t *testing.T) {
 		t.Errorf("a key with the scope pii sees %s", whole.Text)
 	}
 	wantReport(t, a.Do("POST", at+"?mode=replace", whole.Text, asCSV), "0 0 2 0 0 0 2")
+}
+
+func TestAListInUseIsNotDeleted(t *testing.T) {
+	a := apitest.Start(t)
+	at := createList(t, a, `{"name": "l", "members": [{"to": "090-1234-5678"}]}`)
+	db, err := pgx.Connect(t.Context(), a.Settings.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close(t.Context())
+	for _, sql := range []string{`CREATE TABLE uses (list_id bigint REFERENCES lists)`, `INSERT INTO uses SELECT id FROM lists`} {
+		if _, err := db.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := a.Do("DELETE", at, ""); got.Status != 409 || got.Code() != "list_in_use" {
+		t.Errorf("deleted = %d %s", got.Status, got.Text)
+	}
+	if got := a.Do("GET", at, ""); got.Body["members_count"] != 1. {
+		t.Errorf("read = %s", got.Text)
+	}
 }
 
 func TestBadLists(t *testing.T) {
