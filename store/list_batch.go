@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -35,7 +37,11 @@ func WriteListBatch(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipient
 	if err != nil {
 		return fmt.Errorf("read the list's numbers: %w", err)
 	}
-	sent, twins, rejected, first, err := copyList(ctx, tx, n, to, refused)
+	unfit, err := unfitValues(ctx, tx, n, to)
+	if err != nil {
+		return fmt.Errorf("read the list's parameters: %w", err)
+	}
+	sent, twins, rejected, first, err := copyList(ctx, tx, n, to, refused, unfit)
 	switch {
 	case err != nil:
 		return fmt.Errorf("copy list: %w", err)
@@ -63,24 +69,63 @@ func refusedNumbers(ctx context.Context, tx pgx.Tx, channel notify.Channel, to L
 	return refused, err
 }
 
+// unfitValue is a value that is not of its placeholder's kind.
+type unfitValue struct {
+	notify.ParamKindError
+	value string
+}
+
+// unfitValues are the values on the list that are not of the kinds that the template's version asks for.
+func unfitValues(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients) (unfit []unfitValue, err error) {
+	if n.TemplateID == nil {
+		return nil, nil
+	}
+	var kinds map[string]notify.ParamKind
+	err = tx.QueryRow(ctx, `SELECT kinds FROM template_versions WHERE template_id = $1 AND version = $2`, n.TemplateID, n.TemplateVersion).Scan(&kinds)
+	if err != nil || len(kinds) == 0 {
+		return nil, err
+	}
+	rows, err := tx.Query(ctx, `
+		SELECT DISTINCT p.key, p.value
+		FROM list_members m, jsonb_each_text(m.params) AS p
+		WHERE m.list_id = $1 AND p.key = ANY ($2)`, to.ListID, slices.Collect(maps.Keys(kinds)))
+	if err != nil {
+		return nil, err
+	}
+	var of unfitValue
+	_, err = pgx.ForEachRow(rows, []any{&of.Name, &of.value}, func() error {
+		if of.Kind = kinds[of.Name]; !of.Kind.Fits(of.value) {
+			unfit = append(unfit, of)
+		}
+		return nil
+	})
+	return unfit, err
+}
+
 // copyList writes the notifications and returns how many are sent, how many are not because they are
 // twins, and how many members were rejected, with the first of them. Their ids are UUIDs of version 7
 // with the row where others have random bits, so that they have the members' order.
-func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, refused []notify.InvalidNumberError) (sent, twins, rejected int, first []Rejected, err error) {
+func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, refused []notify.InvalidNumberError, unfit []unfitValue) (sent, twins, rejected int, first []Rejected, err error) {
 	rows, err := tx.Query(ctx, `
-		WITH member AS MATERIALIZED (
-			SELECT m.*, row_number() OVER (ORDER BY m.id) AS row, r.code,
+		WITH unfit AS MATERIALIZED (
+			SELECT m.id, min(u.place) AS place
+			FROM list_members m, jsonb_each_text(m.params) AS p, unnest($15::text[], $16::text[]) WITH ORDINALITY AS u (name, value, place)
+			WHERE m.list_id = $1 AND u.name = p.key AND u.value = p.value
+			GROUP BY m.id
+		), member AS MATERIALIZED (
+			SELECT m.*, row_number() OVER (ORDER BY m.id) AS row, r.code, u.place AS unfit,
 				ARRAY(SELECT name FROM unnest($7::text[]) WITH ORDINALITY AS p (name, place) WHERE NOT m.params ? name ORDER BY place) AS missing,
 				CASE WHEN $7::text[] IS NOT NULL THEN (
 					SELECT coalesce(jsonb_object_agg(name, m.params -> name), '{}') FROM unnest($7::text[]) AS name
 				) END AS given
 			FROM list_members m
 			LEFT JOIN unnest($8::text[], $9::text[], $10::text[]) AS r (region, kind, code) ON r.region = m.region AND r.kind = m.kind
+			LEFT JOIN unfit u ON u.id = m.id
 			WHERE m.list_id = $1
 		), fit AS (
 			SELECT *, row_number() OVER (PARTITION BY to_hash, given ORDER BY row) > 1 AS twin
 			FROM member
-			WHERE code IS NULL AND missing = '{}'
+			WHERE code IS NULL AND missing = '{}' AND unfit IS NULL
 		), placed AS (
 			SELECT *, CASE WHEN NOT twin THEN row_number() OVER (PARTITION BY twin ORDER BY row) - 1 END AS place
 			FROM fit
@@ -97,11 +142,11 @@ func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, ref
 			ORDER BY row
 			RETURNING status
 		), refused AS (
-			SELECT row, code, region, kind, missing FROM member WHERE code IS NOT NULL OR missing <> '{}'
+			SELECT row, code, region, kind, missing, unfit FROM member WHERE code IS NOT NULL OR missing <> '{}' OR unfit IS NOT NULL
 		)
 		SELECT
 			(SELECT count(*) FROM written WHERE status = 'ACCEPTED'), (SELECT count(*) FROM written WHERE status = 'SKIPPED'),
-			(SELECT count(*) FROM refused), f.row, f.code, f.region, f.kind, f.missing
+			(SELECT count(*) FROM refused), f.row, f.code, f.region, f.kind, f.missing, f.unfit
 		FROM (VALUES (1)) AS always
 		LEFT JOIN (SELECT * FROM refused ORDER BY row LIMIT $14) AS f ON true
 		ORDER BY f.row`,
@@ -109,22 +154,25 @@ func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, ref
 		column(refused, func(e notify.InvalidNumberError) string { return e.Region }),
 		column(refused, func(e notify.InvalidNumberError) string { return string(e.Kind) }),
 		column(refused, func(e notify.InvalidNumberError) string { return e.Code }),
-		BatchWorkflowID(n.ID), notify.CodeDuplicate, notify.LedgerMessage(notify.CodeDuplicate, n.Channel, ""), MaxRejected)
+		BatchWorkflowID(n.ID), notify.CodeDuplicate, notify.LedgerMessage(notify.CodeDuplicate, n.Channel, ""), MaxRejected,
+		column(unfit, func(u unfitValue) string { return u.Name }), column(unfit, func(u unfitValue) string { return u.value }))
 	if err != nil {
 		return 0, 0, 0, nil, err
 	}
-	var row *int
+	var row, place *int
 	var code, region, kind *string
 	var missing []string
-	_, err = pgx.ForEachRow(rows, []any{&sent, &twins, &rejected, &row, &code, &region, &kind, &missing}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&sent, &twins, &rejected, &row, &code, &region, &kind, &missing, &place}, func() error {
 		switch {
 		case row == nil: // none is rejected
 		case code != nil:
 			invalid := notify.InvalidNumberError{Code: *code, Region: *region, Kind: notify.PhoneKind(*kind)}
 			first = append(first, Rejected{*row, *code, invalid.Error()})
-		default:
+		case len(missing) > 0:
 			lacks := notify.ParamsError{Missing: missing}
 			first = append(first, Rejected{*row, CodeParamMissing, lacks.Error()})
+		default:
+			first = append(first, Rejected{*row, notify.CodeParamKind, unfit[*place-1].Error()})
 		}
 		return nil
 	})

@@ -290,6 +290,37 @@ func TestAListBecomesABatch(t *testing.T) {
 	}
 }
 
+func TestValuesOfAnotherKindAreNotSent(t *testing.T) {
+	s, db := openLedger(t)
+	at := func(row int, time string) store.NewMember {
+		return member(row, row, map[string]string{"time": time, "memo": time})
+	}
+	list := createList(t, s, at(1, "10:30"), at(2, "25:00"), at(3, "11:00"), at(4, "25:00"), at(5, ""))
+	sender, err := s.EnsureSender(t.Context(), notify.SMS, "+15005550006")
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := s.CreateTemplate(t.Context(), "t", notify.SMS, store.TemplateText{Body: "x", Params: []string{"time"}, Kinds: map[string]notify.ParamKind{"time": notify.ParamTime}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := store.NewBatch{ID: uuid.Must(uuid.NewV7()), Channel: notify.SMS, TemplateID: &template.ID, TemplateVersion: &template.Version, SenderID: sender, ShardSize: 10}
+	err = pgx.BeginFunc(t.Context(), db, func(tx pgx.Tx) error {
+		return store.WriteListBatch(t.Context(), tx, n, store.ListRecipients{ListID: list, Params: []string{"time"}, Allowed: []string{"JP"}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := wantCounts(t, s, n.ID, store.Counts{Accepted: 2})
+	var rejected []string
+	for _, r := range b.Rejected {
+		rejected = append(rejected, fmt.Sprint(r.Row, " ", r.Code))
+	}
+	if want := []string{"2 param_kind", "4 param_kind", "5 param_kind"}; !slices.Equal(rejected, want) {
+		t.Errorf("rejected are %v, want %v", rejected, want)
+	}
+}
+
 func TestMembersThatDoNotFitATemplateAreNamed(t *testing.T) {
 	s := openStore(t)
 	list := createList(t, s, named(1, 1, "A"), member(2, 2, map[string]string{"time": "10:30"}), member(3, 3, nil))
