@@ -2,11 +2,13 @@ package store
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -103,9 +105,14 @@ func unfitValues(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients) 
 }
 
 // copyList writes the notifications and returns how many are sent, how many are not because they are
-// twins, and how many members were rejected, with the first of them. Their ids are UUIDs of version 7
-// with the row where others have random bits, so that they have the members' order.
+// twins, and how many members were rejected, with the first of them. Their ids name the moment at which
+// the transaction began, as ids do, and then the row, so that they have the members' order.
 func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, refused []notify.InvalidNumberError, unfit []unfitValue) (sent, twins, rejected int, first []Rejected, err error) {
+	var now time.Time
+	if err := tx.QueryRow(ctx, `SELECT now()`).Scan(&now); err != nil {
+		return 0, 0, 0, nil, err
+	}
+	made := firstIDAt(now)
 	rows, err := tx.Query(ctx, `
 		WITH unfit AS MATERIALIZED (
 			SELECT m.id, min(u.place) AS place
@@ -133,8 +140,7 @@ func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, ref
 			INSERT INTO notifications (id, channel, status, to_number, to_national, to_hash, params, sender_id, require_human,
 				batch_id, batch_row, place, workflow_id, failure_code, error_message, settled_at, started_at)
 			SELECT
-				(lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint), 12, '0') || '7' || left(lpad(to_hex(row), 6, '0'), 3)
-					|| '8' || right(lpad(to_hex(row), 6, '0'), 3) || right(gen_random_uuid()::text, 12))::uuid,
+				($17::text || '8' || lpad(to_hex(row), 6, '0') || right(gen_random_uuid()::text, 9))::uuid,
 				$3::channel, CASE WHEN twin THEN 'SKIPPED' ELSE 'ACCEPTED' END::notification_status, to_number, to_national, to_hash, given, $4, $5,
 				$2::uuid, row, place, $11::text || '/' || place / $6::int,
 				CASE WHEN twin THEN $12::text END, CASE WHEN twin THEN $13::text END, CASE WHEN twin THEN now() END, now()
@@ -155,7 +161,8 @@ func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, ref
 		column(refused, func(e notify.InvalidNumberError) string { return string(e.Kind) }),
 		column(refused, func(e notify.InvalidNumberError) string { return e.Code }),
 		BatchWorkflowID(n.ID), notify.CodeDuplicate, notify.LedgerMessage(notify.CodeDuplicate, n.Channel, ""), MaxRejected,
-		column(unfit, func(u unfitValue) string { return u.Name }), column(unfit, func(u unfitValue) string { return u.value }))
+		column(unfit, func(u unfitValue) string { return u.Name }), column(unfit, func(u unfitValue) string { return u.value }),
+		hex.EncodeToString(made[:8]))
 	if err != nil {
 		return 0, 0, 0, nil, err
 	}

@@ -266,8 +266,8 @@ func TestAListBecomesABatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if row.ID.Version() != 7 || row.ID.Variant() != uuid.RFC4122 {
-			t.Errorf("%s is no UUID of version 7", row.ID)
+		if row.ID.Version() != 7 || row.ID.Variant() != uuid.RFC4122 || !store.CreatedAt(row.ID).Equal(row.CreatedAt) {
+			t.Errorf("%s is no UUID of version 7 that names %s", row.ID, row.CreatedAt)
 		}
 		rows = append(rows, fmt.Sprint(row.Row, " ", row.Status, " ", row.Params))
 	}
