@@ -85,6 +85,7 @@ const (
 	ParamNameInvalid        Code = "param_name_invalid"
 	ParamInvalid            Code = "param_invalid"
 	ListNotFound            Code = "list_not_found"
+	RecipientsOrList        Code = "recipients_or_list"
 	ImportEmpty             Code = "import_has_no_members"
 	TimezoneUnknown         Code = "timezone_unknown"
 	LocaleUnknown           Code = "locale_unknown"
@@ -190,6 +191,7 @@ var Codes = []Entry{
 	{TemplateArchived, http.StatusUnprocessableEntity, "The template is archived", "Use another one, or bring it back: PATCH it with archived false. Where the id is in the path, the status is 409."},
 	{VersionNotFound, http.StatusUnprocessableEntity, "The template has no such version", "See GET /api/v1/templates/{id}/versions."},
 	{ListNotFound, http.StatusUnprocessableEntity, "No such list", "See GET /api/v1/lists for the ids. Where the id is in the path, the status is 404."},
+	{RecipientsOrList, http.StatusUnprocessableEntity, "Both recipients and a list", "Give either recipients or list_id."},
 	{ImportEmpty, http.StatusUnprocessableEntity, "There is nobody to import", "Give at least one member that something can be sent to."},
 	{TimezoneUnknown, http.StatusUnprocessableEntity, "There is no such time zone", "Write one of the IANA database, such as Asia/Tokyo."},
 	{LocaleUnknown, http.StatusUnprocessableEntity, "There is no such locale", "Write a BCP 47 tag, such as ja or en-US."},

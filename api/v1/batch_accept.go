@@ -33,6 +33,7 @@ type batchRequest struct {
 	Channel         string  `json:"channel" enum:"SMS,CALL" example:"SMS"`
 	Body            *string `json:"body,omitempty" doc:"What every recipient reads or hears. Either body or template_id."`
 	TemplateID      *int64  `json:"template_id,omitempty" doc:"A template of the same channel; its current version is used."`
+	ListID          *int64  `json:"list_id,omitempty" doc:"A list, whose members are the recipients; their parameters that the template does not have are left out."`
 	Name            *string `json:"name,omitempty" maxLength:"100" doc:"Your own name for the batch."`
 	SendAt          *string `json:"send_at,omitempty" format:"date-time" example:"2026-04-01T10:00:00+09:00" doc:"Nothing is sent before: RFC 3339 with an offset, up to 35 days ahead."`
 	AllowDuplicates *bool   `json:"allow_duplicates,omitempty" doc:"true: the same number with the same parameters twice gets two. Otherwise the second one is SKIPPED."`
@@ -63,6 +64,7 @@ type batchDraft struct {
 	ignored               []string
 	columns               []string
 	isCSV                 bool
+	listID                *int64 // has the recipients, in the place of body
 	allowTwins, dryRun    bool
 	body                  *spool
 }
@@ -104,11 +106,14 @@ func (a *API) readBatch(ctx context.Context, query url.Values, isCSV bool, body 
 	}
 	if !isCSV {
 		inBody, hasRecipients, err := jsonMembers(body, recipientsField)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case !hasRecipients:
-			return nil, problem.Only("/recipients", problem.Required, "the field recipients is missing: add it")
+		}
+		switch _, hasList := inBody["list_id"]; {
+		case hasList && hasRecipients:
+			return nil, problem.Only("/list_id", problem.RecipientsOrList, "give either recipients or list_id, and not both")
+		case !hasList && !hasRecipients:
+			return nil, problem.Only("/recipients", problem.Required, "the field recipients is missing: add it, or list_id")
 		}
 		for name, value := range members { // dry_run
 			inBody[name] = value
@@ -117,12 +122,15 @@ func (a *API) readBatch(ctx context.Context, query url.Values, isCSV bool, body 
 	}
 	var req batchRequest
 	wrong := readMembers(members, &req)
-	draft := &batchDraft{isCSV: isCSV, body: body, name: req.Name,
+	draft := &batchDraft{isCSV: isCSV, body: body, listID: req.ListID, name: req.Name,
 		allowTwins: req.AllowDuplicates != nil && *req.AllowDuplicates, dryRun: req.DryRun != nil && *req.DryRun}
 	draft.Channel = checkChannel(&wrong, req.Channel)
 	draft.SendAt = checkSendAt(&wrong, req.SendAt, time.Now())
 	checkBatchName(&wrong, req.Name)
 	if err := a.checkBatchContent(ctx, &wrong, req, draft); err != nil {
+		return nil, err
+	}
+	if err := a.checkBatchList(ctx, &wrong, isCSV, req.ListID); err != nil {
 		return nil, err
 	}
 	if err := a.checkSender(ctx, &wrong, &draft.NewNotification); err != nil {
@@ -234,6 +242,24 @@ func (a *API) checkBatchContent(ctx context.Context, wrong *problem.Details, req
 	return nil
 }
 
+func (a *API) checkBatchList(ctx context.Context, wrong *problem.Details, isCSV bool, id *int64) error {
+	if id == nil || wrong.At("/list_id") {
+		return nil
+	}
+	if isCSV {
+		wrong.Add("/list_id", problem.RecipientsOrList, "the file has the recipients: leave list_id out, or send it as JSON")
+		return nil
+	}
+	_, err := a.Store.RecipientList(ctx, *id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		wrong.Add("/list_id", problem.ListNotFound, "there is no list with this id: see GET /api/v1/lists")
+	case err != nil:
+		return a.fail(ctx, err)
+	}
+	return nil
+}
+
 func (a *API) checkBatchTemplate(ctx context.Context, wrong *problem.Details, id int64, draft *batchDraft) error {
 	template, err := a.Store.Template(ctx, id)
 	switch {
@@ -257,7 +283,7 @@ func (a *API) checkBatchTemplate(ctx context.Context, wrong *problem.Details, id
 
 // startRows begins to read the recipients. A file must have a column for each parameter.
 func (a *API) startRows(ctx context.Context, draft *batchDraft) (*batchRows, error) {
-	source, err := draft.source()
+	source, err := a.recipientsOf(ctx, draft)
 	if err != nil {
 		return nil, a.uploadFailed(ctx, err)
 	}
@@ -271,10 +297,18 @@ func (a *API) startRows(ctx context.Context, draft *batchDraft) (*batchRows, err
 	return readRows(ctx, source, check, draft.allowTwins), nil
 }
 
-func (d *batchDraft) source() (recipientSource, error) {
-	if !d.isCSV {
-		return newRecipientSource(d.body)
+func (a *API) recipientsOf(ctx context.Context, d *batchDraft) (recipientSource, error) {
+	switch {
+	case d.listID != nil:
+		return a.newListSource(ctx, *d.listID, d.template), nil
+	case d.isCSV:
+		return d.readFile()
 	}
+	return newRecipientSource(d.body)
+}
+
+// readFile must find a column for each parameter.
+func (d *batchDraft) readFile() (recipientSource, error) {
 	reader, err := notify.NewRecipientReader(d.body)
 	var wrong *notify.CSVError
 	switch {
@@ -451,7 +485,7 @@ func writeAnswer(c *gin.Context, answer store.Answer) {
 // describeAcceptBatch adds the operation to the description.
 func describeAcceptBatch(to huma.API) {
 	op := operation("send-batch", http.MethodPost, "/batches", "Batches", ScopeSend, "Send to many",
-		"At most 1,000,000 recipients. As JSON, or as a CSV file (Content-Type: text/csv) with the other fields in the query: its first row names the columns, `to` and one for each parameter of the template; "+
+		"At most 1,000,000 recipients, or all members of a list (list_id). As JSON, or as a CSV file (Content-Type: text/csv) with the other fields in the query: its first row names the columns, `to` and one for each parameter of the template; "+
 			"UTF-8, Shift_JIS and UTF-16 are understood. Rows that nothing can be sent to are listed in rejected, and the others go on. "+
 			"The answer comes when all of it is in the ledger; a file that is wrong as a whole, or an upload that is cut off, leaves nothing behind. "+
 			"With dry_run nothing is accepted, and the answer (200) says what would be.",
@@ -459,8 +493,7 @@ func describeAcceptBatch(to huma.API) {
 	schemas := to.OpenAPI().Components.Schemas
 	request := schemas.Schema(reflect.TypeFor[batchRequest](), true, "batchRequest")
 	if of := schemas.SchemaFromRef(request.Ref); of != nil {
-		of.Properties[recipientsField] = &huma.Schema{Type: huma.TypeArray, Items: schemas.Schema(reflect.TypeFor[recipientRequest](), true, ""), Description: "Who gets it. Not in the query of a file."}
-		of.Required = append(of.Required, recipientsField)
+		of.Properties[recipientsField] = &huma.Schema{Type: huma.TypeArray, Items: schemas.Schema(reflect.TypeFor[recipientRequest](), true, ""), Description: "Who gets it, unless list_id says it. Not in the query of a file."}
 	}
 	for i := range reflect.TypeFor[batchRequest]().NumField() {
 		f := reflect.TypeFor[batchRequest]().Field(i)

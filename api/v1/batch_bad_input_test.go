@@ -44,6 +44,7 @@ func TestBadBatches(t *testing.T) {
 		{"a template that nobody made", "?channel=SMS&template_id=999999", "to\n09012345678\n", 422, "template_not_found at /template_id"},
 		{"neither text nor template", "?channel=SMS", "to\n09012345678\n", 422, "body_or_template at /body"},
 		{"a time that has passed", plain + "&send_at=2020-01-01T00:00:00Z", "to\n09012345678\n", 422, "send_at_past at /send_at"},
+		{"a list beside a file", plain + "&list_id=1", "to\n09012345678\n", 422, "recipients_or_list at /list_id"},
 		{"an unknown parameter", plain + "&x=y", "to\n09012345678\n", 422, "parameter_invalid"},
 		{"a parameter twice", plain + "&body=y", "to\n09012345678\n", 422, "parameter_invalid"},
 	} {
@@ -63,6 +64,9 @@ func TestBadBatches(t *testing.T) {
 		"a field twice":                 {`{"channel": "SMS", "channel": "SMS", "body": "x", ` + one + `}`, 400, "duplicate_key"},
 		"no recipients":                 {`{"channel": "SMS", "body": "x"}`, 422, "required at /recipients"},
 		"recipients that are no list":   {`{"channel": "SMS", "body": "x", "recipients": {}}`, 422, "wrong_type at /recipients"},
+		"recipients and a list":         {`{"channel": "SMS", "body": "x", "list_id": 1, ` + one + `}`, 422, "recipients_or_list at /list_id"},
+		"a list that nobody made":       {`{"channel": "SMS", "body": "x", "list_id": 999}`, 422, "list_not_found at /list_id"},
+		"a list that is none":           {`{"channel": "SMS", "body": "x", "list_id": "x"}`, 422, "wrong_type at /list_id"},
 		"an empty list":                 {`{"channel": "SMS", "body": "x", "recipients": []}`, 422, "batch_has_no_recipients"},
 		"an unknown field":              {`{"channel": "SMS", "body": "x", "to": "1", ` + one + `}`, 422, "unknown_field at /to"},
 		"a name of control characters":  {`{"channel": "SMS", "body": "x", "name": "a\u0000b", ` + one + `}`, 422, "name_has_control_characters at /name"},

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -25,10 +26,11 @@ type memberCheck struct {
 	region    string
 	countries []string
 	hashKey   []byte
+	zones     sync.Map // those that were found to exist
 }
 
 func (a *API) memberCheck() *memberCheck {
-	return &memberCheck{a.Settings.DefaultRegion, a.Settings.AllowedCountries, []byte(a.Settings.PhoneHashKey)}
+	return &memberCheck{region: a.Settings.DefaultRegion, countries: a.Settings.AllowedCountries, hashKey: []byte(a.Settings.PhoneHashKey)}
 }
 
 // check looks at one row of many.
@@ -52,7 +54,7 @@ func (c *memberCheck) read(r notify.Recipient) (member store.NewMember, wrong pr
 	}
 	member = store.NewMember{Row: r.Row, To: number, ToHash: number.Hash(c.hashKey), TailHash: number.TailHash(c.hashKey)}
 	member.Params = readParams(&wrong, r.Params)
-	member.Timezone, member.Locale = readTimezone(&wrong, r.Timezone), readLocale(&wrong, r.Locale)
+	member.Timezone, member.Locale = c.readTimezone(&wrong, r.Timezone), readLocale(&wrong, r.Locale)
 	key := rowKey(string(member.ToHash), member.Params)
 	member.Key = key[:]
 	return member, wrong
@@ -85,14 +87,18 @@ func readParams(wrong *problem.Details, typed map[string]string) map[string]stri
 // steers reports whether a character is none that is read.
 func steers(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }
 
-func readTimezone(wrong *problem.Details, name string) *string {
+func (c *memberCheck) readTimezone(wrong *problem.Details, name string) *string {
 	if name == "" {
 		return nil
+	}
+	if _, found := c.zones.Load(name); found {
+		return &name
 	}
 	if _, err := time.LoadLocation(name); err != nil || name == "Local" { // the machine's own
 		wrong.Add("/timezone", problem.TimezoneUnknown, "it is no zone of the IANA database: write one such as Asia/Tokyo")
 		return nil
 	}
+	c.zones.Store(name, true)
 	return &name
 }
 
