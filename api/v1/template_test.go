@@ -6,8 +6,12 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/todoku/todoku/api/apitest"
+	"github.com/todoku/todoku/store"
 )
 
 const templates = "/api/v1/templates"
@@ -42,6 +46,27 @@ func TestANewBodyIsTheNextVersion(t *testing.T) {
 	}
 	if got := a.Do("GET", templates+"/1", "").Body["body"]; got != "Hello {{x}}" {
 		t.Errorf("body = %v", got)
+	}
+}
+
+func TestASendKeepsItsVersion(t *testing.T) {
+	a := apitest.Start(t)
+	a.Do("POST", templates, `{"name": "t", "channel": "SMS", "body": "{{name}}様"}`)
+	id := uuid.MustParse(a.Do("POST", "/api/v1/notifications", `{"channel": "SMS", "to": "090-1234-5678", "template_id": 1, "params": {"name": "佐藤"}}`).Body["id"].(string))
+	many := uuid.MustParse(wantBatch(t, a.Do("POST", batches+"?channel=SMS&template_id=1", "to,name\n09012345678,鈴木\n", asCSV), 1, 0, 0))
+	a.Do("PATCH", templates+"/1", `{"body": "{{name}}さん"}`)
+	a.Do("PATCH", templates+"/1", `{"archived": true}`)
+	for owner, want := range map[store.Owner]string{
+		{WorkflowID: "notification/" + id.String(), Single: &id}: "佐藤様",
+		{WorkflowID: store.ShardWorkflowID(many, 0)}:             "鈴木様",
+	} {
+		claims, err := a.Store.Claim(t.Context(), store.ClaimTerms{Owner: owner, Limit: 1, Lease: time.Minute})
+		if err != nil || len(claims) != 1 {
+			t.Fatal(len(claims), err)
+		}
+		if text, err := claims[0].Body(); err != nil || text != want {
+			t.Errorf("the text is %q, error %v, want %q", text, err, want)
+		}
 	}
 }
 
