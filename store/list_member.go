@@ -107,7 +107,7 @@ func (s *Store) ListMember(ctx context.Context, list, id int64) (ListMember, err
 // ReplaceMember makes another of a member, in its place. The error is ErrNotFound or ErrMemberExists.
 func (s *Store) ReplaceMember(ctx context.Context, list, id int64, n NewMember) (ListMember, error) {
 	m, err := one(ctx, s, pgx.RowToStructByPos[ListMember], `
-		WITH l AS (
+		WITH l AS MATERIALIZED ( -- before the member, as imports do
 			UPDATE lists SET updated_at = now() WHERE id = $1 RETURNING id
 		)
 		UPDATE list_members m SET
@@ -123,8 +123,10 @@ func (s *Store) ReplaceMember(ctx context.Context, list, id int64, n NewMember) 
 // DeleteMember takes a member off a list. The error is ErrNotFound when there is none.
 func (s *Store) DeleteMember(ctx context.Context, list, id int64) error {
 	_, err := one(ctx, s, pgx.RowTo[int64], `
-		WITH gone AS (
-			DELETE FROM list_members WHERE list_id = $1 AND id = $2 RETURNING list_id
+		WITH list AS MATERIALIZED ( -- before the member, as imports do
+			SELECT id FROM lists WHERE id = $1 FOR UPDATE
+		), gone AS (
+			DELETE FROM list_members m USING list WHERE m.list_id = list.id AND m.id = $2 RETURNING m.list_id
 		)
 		UPDATE lists l SET members_count = l.members_count - 1, updated_at = now()
 		FROM gone

@@ -336,26 +336,71 @@ func TestMembersThatDoNotFitATemplateAreNamed(t *testing.T) {
 	}
 }
 
-// Imports to one list come one after the other, and none is lost.
-func TestImportsAtOnceAllCount(t *testing.T) {
+func TestAListHasAtMostAMillionMembers(t *testing.T) {
+	s, db := openLedger(t)
+	list := createList(t, s, named(1, 1, "A"))
+	execute(t, db, `UPDATE lists SET members_count = $1`, store.MaxListMembers-1)
+	in := func(members ...store.NewMember) error {
+		_, err := s.ImportMembers(t.Context(), store.MembersImport{ListID: list, Members: each(members...)})
+		return err
+	}
+	if err := in(named(1, 2, "B"), named(2, 3, "C")); !errors.Is(err, store.ErrListFull) {
+		t.Errorf("error %v, want ErrListFull", err)
+	}
+	if err := in(named(1, 2, "B"), named(2, 1, "A")); err != nil {
+		t.Errorf("the last one: %v", err)
+	}
+}
+
+// Who changes a list at the same time waits for each other, and every change counts.
+func TestChangesAtOnceAllCount(t *testing.T) {
 	s := openStore(t)
-	list := createList(t, s)
+	list := createList(t, s, named(1, 1, "A"), named(2, 2, "B"))
+	members, err := s.ListMembers(t.Context(), list, store.MemberFilter{}, 0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rounds = 8
 	ended := make(chan error)
-	const imports = 8
-	for i := range imports {
+	do := func(change func(context.Context) error) {
 		go func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			_, err := s.ImportMembers(ctx, store.MembersImport{ListID: list, Members: each(named(1, 1, "A"), named(2, 10+i, "B"))})
-			ended <- err
+			ended <- change(ctx)
 		}()
 	}
-	for range imports {
+	for i := range rounds {
+		do(func(ctx context.Context) error { // the second member gets another zone each time
+			zone := fmt.Sprintf("Etc/GMT-%d", i)
+			second := named(2, 2, "B")
+			second.Timezone = &zone
+			_, err := s.ImportMembers(ctx, store.MembersImport{ListID: list, Members: each(second, named(1, 10+i, "C"))})
+			return err
+		})
+		do(func(ctx context.Context) error {
+			_, err := s.ReplaceMember(ctx, list, members[0].ID, named(0, 1, fmt.Sprint(i)))
+			return err
+		})
+		do(func(ctx context.Context) error {
+			if err := s.DeleteMember(ctx, list, members[1].ID); !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+			return nil
+		})
+	}
+	for range 3 * rounds {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	}
-	if l, err := s.RecipientList(t.Context(), list); err != nil || l.Members != imports+1 {
-		t.Errorf("%d members, error %v, want %d", l.Members, err, imports+1)
+	counted := 0
+	for _, err := range s.EachListMember(t.Context(), list) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted++
+	}
+	if l, err := s.RecipientList(t.Context(), list); err != nil || int(l.Members) != counted || counted < rounds+1 {
+		t.Errorf("%d members are counted, there are %d, error %v", l.Members, counted, err)
 	}
 }

@@ -1,8 +1,11 @@
 package v1_test
 
 import (
+	"bufio"
 	"encoding/csv"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -208,6 +211,36 @@ func TestAListInUseIsNotDeleted(t *testing.T) {
 	}
 	if got := a.Do("GET", at, ""); got.Body["members_count"] != 1. {
 		t.Errorf("read = %s", got.Text)
+	}
+}
+
+func TestAnImportThatIsCutOffOrTooLongChangesNothing(t *testing.T) {
+	a := apitest.Start(t)
+	at := createList(t, a, `{"name": "l", "members": [{"to": "090-1234-5678"}]}`)
+	for _, rows := range []string{strings.Repeat("x\n", 1_000_001), "09012345679\n" + strings.Repeat("x\n", 1_000_000)} {
+		if answer := a.Do("POST", at+"/members?mode=replace", "to\n"+rows, asCSV); answer.Status != 422 || answer.Code() != "too_many_recipients" {
+			t.Errorf("answer = %d %s", answer.Status, answer.Text)
+		}
+	}
+	conn, err := net.Dial("tcp", strings.TrimPrefix(a.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST %s/members?mode=replace HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: text/csv\r\nContent-Length: 1000\r\n\r\nto\n09012345679\n", at, apitest.Key)
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, _ := io.ReadAll(answer.Body); answer.StatusCode != 400 || !strings.Contains(string(text), string(problem.UploadIncomplete)) {
+		t.Errorf("answer = %d %s", answer.StatusCode, text)
+	}
+	if members := membersOf(t, a.Do("GET", at+"/members", "")); len(members) != 1 || members[0]["to"] != "*********5678" {
+		t.Errorf("the members are %v", members)
 	}
 }
 
