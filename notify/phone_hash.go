@@ -27,3 +27,10 @@ func TailHash(digits string, key []byte) []byte {
 	mac.Write([]byte("tail:" + digits))
 	return mac.Sum(nil)[:16]
 }
+
+// LastDigits reads the last 4 digits of a number as people type them, in half-width or full-width
+// digits. Whatever else was typed is false: a whole number, or too few digits to search by.
+func LastDigits(typed string) (digits string, ok bool) {
+	dialled, code := dialledDigits(typed)
+	return dialled, code == "" && len(dialled) == TailDigits && dialled[0] != '+'
+}

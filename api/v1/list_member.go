@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"regexp"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -102,16 +101,14 @@ func (a *API) listMembers(ctx context.Context, in *struct {
 	return &struct{ Body MemberPage }{page}, nil
 }
 
-var lastDigits = regexp.MustCompile(`^[0-9]{4}$`)
-
 // memberFilter chooses members by what was typed of their number.
 func (a *API) memberFilter(phone string) (filter store.MemberFilter, err error) {
-	key := []byte(a.Settings.PhoneHashKey)
-	switch {
-	case phone == "":
+	if phone == "" {
 		return filter, nil
-	case lastDigits.MatchString(phone):
-		return store.MemberFilter{TailHash: notify.TailHash(phone, key)}, nil
+	}
+	key := []byte(a.Settings.PhoneHashKey)
+	if digits, ok := notify.LastDigits(phone); ok {
+		return store.MemberFilter{TailHash: notify.TailHash(digits, key)}, nil
 	}
 	number, err := notify.ParsePhoneNumber(phone, a.Settings.DefaultRegion)
 	if err != nil {

@@ -33,13 +33,18 @@ func (a *API) memberCheck() *memberCheck {
 	return &memberCheck{region: a.Settings.DefaultRegion, countries: a.Settings.AllowedCountries, hashKey: []byte(a.Settings.PhoneHashKey)}
 }
 
-// check looks at one row of many.
+// check looks at one row of many. What is wrong with it names its field, but for the number: as in a
+// batch, that speaks for itself.
 func (c *memberCheck) check(r notify.Recipient) checkedRow[store.NewMember] {
 	member, wrong := c.read(r)
-	if len(wrong) > 0 {
-		return rejectedRow[store.NewMember](r.Row, string(wrong[0].Code), wrong[0].Detail)
+	if len(wrong) == 0 {
+		return checkedRow[store.NewMember]{row: member}
 	}
-	return checkedRow[store.NewMember]{row: member}
+	first := wrong[0]
+	if first.Pointer != "/to" {
+		first.Detail = strings.TrimPrefix(first.Pointer, "/") + ": " + first.Detail
+	}
+	return rejectedRow[store.NewMember](r.Row, string(first.Code), first.Detail)
 }
 
 // read makes a member, or says everything that is wrong with it. A landline is right: it can be called.
@@ -75,7 +80,7 @@ func readParams(wrong *problem.Details, typed map[string]string) map[string]stri
 			wrong.Add(pointerTo("/params", given), problem.ParamNameInvalid, "no placeholder can have this name, or another parameter has it: use letters, digits and underscores")
 		case utf8.RuneCountInString(value) > longestParam:
 			wrong.Add(pointerTo("/params", given), problem.ParamInvalid, fmt.Sprintf("the value has more than %d characters: shorten it", longestParam))
-		case strings.ContainsFunc(value, steers):
+		case strings.ContainsFunc(value, isHidden):
 			wrong.Add(pointerTo("/params", given), problem.ParamInvalid, "the value has control characters: remove them")
 		default:
 			params[name] = value
@@ -84,8 +89,8 @@ func readParams(wrong *problem.Details, typed map[string]string) map[string]stri
 	return params
 }
 
-// steers reports whether a character is none that is read.
-func steers(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }
+// isHidden reports whether a character is neither read nor breaks a line or a column.
+func isHidden(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }
 
 func (c *memberCheck) readTimezone(wrong *problem.Details, name string) *string {
 	if name == "" {
