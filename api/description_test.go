@@ -28,6 +28,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := accept(t, a)
+	batch := "/api/v1/batches/" + a.Do("POST", "/api/v1/batches", `{"channel": "SMS", "body": "x", "recipients": [{"to": "090-1234-5678"}]}`).Body["id"].(string)
 	if err := a.Store.StopSender(t.Context(), 1, false, "21606", "the number cannot send SMS"); err != nil {
 		t.Fatal(err)
 	}
@@ -80,6 +81,19 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		{"GET", "/api/v1/notifications/0190b0a0-0000-7000-8000-000000000000", "", 404},
 		{"GET", "/api/v1/senders", "", 200},
 		{"POST", "/api/v1/senders/1/resume", "", 200},
+		{"POST", "/api/v1/batches", `{"channel": "SMS", "body": "x", "recipients": [{"to": "090-1234-5678"}]}`, 202},
+		{"POST", "/api/v1/batches?dry_run=true", `{"channel": "SMS", "body": "x", "recipients": [{"to": "090-1234-5678"}, {"to": "110"}]}`, 200},
+		{"POST", "/api/v1/batches", `{"channel": "SMS", "recipients": [{"to": "110"}]}`, 422},
+		{"GET", "/api/v1/batches?limit=1", "", 200},
+		{"GET", batch, "", 200},
+		{"PATCH", batch, `{"send_interval_ms": 250}`, 200},
+		{"GET", batch + "/carrier-check", "", 404},
+		{"POST", batch + "/carrier-check", "", 202},
+		{"GET", batch + "/carrier-check", "", 200},
+		{"POST", batch + "/pause?reason=lunch", "", 200},
+		{"POST", batch + "/resume", "", 200},
+		{"POST", batch + "/cancel", "", 200},
+		{"POST", batch + "/pause", "", 409},
 	} {
 		t.Run(test.method+" "+test.path, func(t *testing.T) {
 			request := httptest.NewRequest(test.method, test.path, strings.NewReader(test.body))

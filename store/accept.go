@@ -103,7 +103,7 @@ func insert(ctx context.Context, q querier, all []NewNotification, accepted []Ac
 			SELECT id, channel::channel, reference, to_number, to_national, to_hash,
 				message, template_id, template_version, params::jsonb, require_human, sender_id, created_at, created_at, greatest(send_at, least(created_at, now())),
 				greatest(send_at, least(created_at, now())) + relay_in
-			FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[],
+			FROM unnest((SELECT $1::uuid[]), $2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[],
 				$7::text[], $8::bigint[], $9::int[], $10::text[], $11::bool[], $12::bigint[], $13::timestamptz[], $14::interval[], $15::timestamptz[])
 				AS t (id, channel, reference, to_number, to_national, to_hash,
 				message, template_id, template_version, params, require_human, sender_id, send_at, relay_in, created_at)

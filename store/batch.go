@@ -324,9 +324,10 @@ func (r *batchRows) Next() bool {
 		place, workflow = r.sent, ShardWorkflowID(r.batch.ID, r.sent/r.batch.ShardSize)
 		r.sent++
 	}
+	// As plain bytes: an id of its own type would be written as text, and read again.
 	r.values = append(r.values[:0],
-		to.ID, string(r.batch.Channel), string(status), to.To.E164, to.To.National, to.ToHash, to.Params, r.batch.SenderID, r.batch.RequireHuman,
-		r.batch.ID, to.Row, place, workflow, code, message, settled,
+		[16]byte(to.ID), string(r.batch.Channel), string(status), to.To.E164, to.To.National, to.ToHash, to.Params, r.batch.SenderID, r.batch.RequireHuman,
+		[16]byte(r.batch.ID), to.Row, place, workflow, code, message, settled,
 		CreatedAt(to.ID), r.now, r.now, r.now)
 	return true
 }

@@ -97,7 +97,8 @@ func (o Owner) OfBatch() bool { return strings.HasPrefix(o.WorkflowID, batchPref
 
 // claimSQL is the statement of Claim. That for a part of a batch also reads the batch's row, and
 // locks it: whoever pauses or cancels the batch waits for claims that began before, and none is
-// committed after. A batch with a pace of its own is claimed one by one.
+// committed after. Before that it takes its turn (takeBatchTurn). A batch with a pace of its own is
+// claimed one by one.
 func (t ClaimTerms) claimSQL() string {
 	rows, order := t.Owner.rows(), "n.id"
 	if t.Adopt != 0 {
@@ -109,12 +110,14 @@ func (t ClaimTerms) claimSQL() string {
 	template := "LEFT JOIN template_versions v ON v.template_id = c.template_id AND v.version = c.template_version"
 	if t.Owner.OfBatch() {
 		batch = `
+		), turn AS MATERIALIZED (
+			SELECT pg_advisory_xact_lock_shared(hashtextextended((SELECT batch_id FROM due LIMIT 1)::text, 0))
 		), unpaced AS MATERIALIZED (
-			SELECT b.* FROM batches b, clock
+			SELECT b.* FROM batches b, clock, turn
 			WHERE ` + batchIsOpen + ` AND b.send_interval IS NULL
 			FOR SHARE OF b
 		), paced AS MATERIALIZED (
-			SELECT b.* FROM batches b, clock
+			SELECT b.* FROM batches b, clock, turn
 			WHERE ` + batchIsOpen + ` AND b.send_interval IS NOT NULL AND b.next_slot <= clock.now
 			FOR NO KEY UPDATE OF b
 		), batch AS MATERIALIZED (

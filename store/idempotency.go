@@ -109,7 +109,7 @@ func beginWithKeys(ctx context.Context, conn *pgxpool.Conn, asked []keyed, accep
 	batch.Queue(`BEGIN`)
 	batch.Queue(`
 		SELECT place - 1, pg_try_advisory_xact_lock(lock)
-		FROM unnest($1::bigint[]) WITH ORDINALITY AS t (lock, place)`, column(asked, func(k keyed) int64 { return k.lock })).
+		FROM unnest((SELECT $1::bigint[])) WITH ORDINALITY AS t (lock, place)`, column(asked, func(k keyed) int64 { return k.lock })).
 		Query(func(rows pgx.Rows) error {
 			var i int
 			var held bool
@@ -131,7 +131,7 @@ func keys(asked []keyed) []string  { return column(asked, func(k keyed) string {
 
 const findAnswersSQL = `
 	SELECT t.place - 1, i.request_hash, i.answer_status, i.location, i.answer
-	FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS t (owner, key, place)
+	FROM unnest((SELECT $1::bigint[]), $2::text[]) WITH ORDINALITY AS t (owner, key, place)
 	JOIN idempotency_keys i USING (owner, key)`
 
 func noteAnswers(rows pgx.Rows, asked []keyed, accepted []Acceptance) error {
@@ -171,7 +171,7 @@ func commitAnswers(ctx context.Context, conn *pgxpool.Conn, asked []keyed, accep
 	var batch pgx.Batch
 	batch.Queue(`
 		INSERT INTO idempotency_keys (owner, key, request_hash, answer_status, location, answer)
-		SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::smallint[], $5::text[], $6::text[])`,
+		SELECT * FROM unnest((SELECT $1::bigint[]), $2::text[], $3::bytea[], $4::smallint[], $5::text[], $6::text[])`,
 		owners(fresh), keys(fresh),
 		column(fresh, func(k keyed) []byte { return k.Request[:] }),
 		column(answers, func(a Answer) int { return a.Status }),

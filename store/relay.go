@@ -119,7 +119,7 @@ func (s *Store) Idle(ctx context.Context, since time.Duration, limit int) ([]str
 func (s *Store) Finished(ctx context.Context, owners []string) ([]string, error) {
 	finished, err := many(ctx, s, pgx.RowTo[string], `
 		SELECT DISTINCT owner
-		FROM unnest($1::text[]) AS owner
+		FROM unnest((SELECT $1::text[])) AS owner
 		WHERE NOT EXISTS (
 			SELECT FROM notifications WHERE workflow_id = owner AND status IN ('ACCEPTED', 'SENDING', 'PENDING')
 		)`, owners)
@@ -162,7 +162,7 @@ func heir(owner string) string {
 func (s *Store) MarkStarted(ctx context.Context, owners ...Owner) error {
 	_, err := s.pool.Exec(ctx, `
 		WITH started AS (
-			SELECT * FROM unnest($1::uuid[], $2::text[]) AS o (single, owner)
+			SELECT * FROM unnest((SELECT $1::uuid[]), $2::text[]) AS o (single, owner)
 		), row AS MATERIALIZED (
 			SELECT n.id, owner
 			FROM (

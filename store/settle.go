@@ -234,7 +234,7 @@ var settleToldSQL = settleSQL(`
 	SELECT t.id, t.channel::channel, nullif(t.sid, '') AS sid, t.word, t.rank, nullif(t.outcome, '')::notification_status AS outcome,
 		t.code, nullif(t.message, '') AS message, nullif(t.segments, 0) AS segments, t.duration,
 		nullif(t.answered_by, '') AS answered_by, t.source, t.place
-	FROM unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::int[], $8::text[], $9::bigint[], $10::text[],
+	FROM unnest((SELECT $3::uuid[]), $4::text[], $5::text[], $6::text[], $7::int[], $8::text[], $9::bigint[], $10::text[],
 			$11::int[], $12::int[], $13::text[], $14::text[])
 		WITH ORDINALITY AS t (id, channel, sid, word, rank, outcome, code, message, segments, duration, answered_by, source, place)`)
 

@@ -86,6 +86,10 @@ func IsOutage(err error) bool {
 		errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
+// Statements that take arrays hide the length of the first one from the planner, as (SELECT $1::uuid[]):
+// where it knew of one row, it would believe it cheaper to plan the statement anew each time than to
+// have one plan for ten, and planning takes longer than running it.
+
 // one runs a query that answers with exactly one row.
 func one[T any](ctx context.Context, s *Store, scan pgx.RowToFunc[T], sql string, args ...any) (T, error) {
 	rows, err := s.pool.Query(ctx, sql, args...)

@@ -100,6 +100,7 @@ func (w *Worker) workers() []worker.Worker {
 	carry.RegisterWorkflow(workflows.Shard)
 	carry.RegisterWorkflow(workflows.Batch)
 	carry.RegisterWorkflow(workflows.Reconcile)
+	carry.RegisterWorkflow(workflows.CarrierCheck)
 	all := []worker.Worker{carry}
 	for _, queue := range []string{activities.SendSMSQueue, activities.SendCallQueue, activities.StatusCheckQueue} {
 		act := worker.New(c, queue, worker.Options{

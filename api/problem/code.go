@@ -16,6 +16,7 @@ const (
 	MalformedJSON           Code = "malformed_json"
 	DuplicateKey            Code = "duplicate_key"
 	InvalidUTF8             Code = "invalid_utf8"
+	ParameterNotUTF8        Code = "parameter_not_utf8"
 	NULCharacter            Code = "nul_character"
 	TrailingData            Code = "trailing_data"
 	IdempotencyKeyMalformed Code = "idempotency_key_malformed"
@@ -42,6 +43,7 @@ const (
 	BatchNotFound           Code = "batch_not_found"
 	BatchFinished           Code = "batch_finished"
 	BatchCanceled           Code = "batch_canceled"
+	CarrierCheckNotFound    Code = "carrier_check_not_found"
 	UploadIncomplete        Code = "upload_incomplete"
 	MemberNotFound          Code = "member_not_found"
 	MemberExists            Code = "member_exists"
@@ -112,6 +114,7 @@ var Codes = []Entry{
 	{MalformedJSON, http.StatusBadRequest, "The body is not JSON", "Mend the syntax at the byte that the detail names."},
 	{DuplicateKey, http.StatusBadRequest, "A key occurs twice in one object", "Keep one of the two: which one was meant is unclear."},
 	{InvalidUTF8, http.StatusBadRequest, "The body is not UTF-8", "Encode the body as UTF-8."},
+	{ParameterNotUTF8, http.StatusBadRequest, "A parameter of the query is not UTF-8", "Encode it as UTF-8 and write each byte as %XX."},
 	{NULCharacter, http.StatusBadRequest, "The body has a NUL character", "Remove it, also where it is written as \\u0000."},
 	{TrailingData, http.StatusBadRequest, "Something follows the JSON value", "Send one JSON object and nothing after it."},
 	{IdempotencyKeyMalformed, http.StatusBadRequest, "The Idempotency-Key is not one", "Send 1 to 255 printable ASCII characters, for example a UUID."},
@@ -134,6 +137,7 @@ var Codes = []Entry{
 	{NotFound, http.StatusNotFound, "No such thing", "Check the id in the path."},
 	{NotificationNotFound, http.StatusNotFound, "No such notification", "Check the id: it is the UUID that the answer to the POST gave."},
 	{BatchNotFound, http.StatusNotFound, "No such batch", "Check the id: it is the UUID that the answer to the POST gave."},
+	{CarrierCheckNotFound, http.StatusNotFound, "The batch was not checked against Twilio", "Ask for it with POST to the same address."},
 	{MemberNotFound, http.StatusNotFound, "No such member", "See GET /api/v1/lists/{id}/members for the ids."},
 	{SenderNotFound, http.StatusNotFound, "No such sender", "See GET /api/v1/senders for the ids."},
 	{MethodNotAllowed, http.StatusMethodNotAllowed, "The address has no such method", "Use one of the methods in the header Allow."},

@@ -50,7 +50,7 @@ var shownElsewhere = map[problem.Code]string{
 
 // batchCodes are answered to bulk requests only, and shown by TestBadBatches.
 var batchCodes = []problem.Code{
-	problem.BatchNotFound, problem.BatchEmpty, problem.TemplateColumnMissing, problem.RecipientsOrList,
+	problem.BatchNotFound, problem.BatchEmpty, problem.TemplateColumnMissing, problem.ParameterNotUTF8, problem.CarrierCheckNotFound, problem.RecipientsOrList,
 	notify.CSVEmpty, notify.CSVUnclosedQuote, notify.CSVRowTooLong, notify.CSVUnknownEncoding, notify.CSVWithoutTo, notify.CSVDuplicateColumn,
 	notify.CSVUnnamedColumn, notify.CSVTooManyColumns, notify.CSVRowColumnCount, notify.CSVRowMisplacedMark,
 }

@@ -88,7 +88,14 @@ func (a *API) acceptBatch(c *gin.Context) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	rows, err := a.startRows(ctx, draft)
+	var seen *twins
+	if !draft.allowTwins {
+		if seen, err = newTwins(); err != nil {
+			return a.uploadFailed(ctx, err)
+		}
+		defer seen.Close()
+	}
+	rows, err := a.startRows(ctx, draft, seen)
 	if err != nil {
 		return a.batchAnsweredBefore(c, once, err)
 	}
@@ -100,9 +107,9 @@ func (a *API) acceptBatch(c *gin.Context) error {
 
 // readBatch reads all but the recipients, and says everything that is wrong with it.
 func (a *API) readBatch(ctx context.Context, query url.Values, isCSV bool, body *spool) (*batchDraft, error) {
-	members, unknown := queryMembers(query, isCSV)
-	if len(unknown) > 0 {
-		return nil, problem.New(problem.ParameterInvalid, "the query has a parameter that this address does not know: remove it")
+	members, err := queryMembers(query, isCSV)
+	if err != nil {
+		return nil, err
 	}
 	if !isCSV {
 		inBody, hasRecipients, err := jsonMembers(body, recipientsField)
@@ -141,8 +148,8 @@ func (a *API) readBatch(ctx context.Context, query url.Values, isCSV bool, body 
 }
 
 // queryMembers makes members of the query's parameters.
-func queryMembers(query url.Values, isCSV bool) (members map[string]jsontext.Value, unknown []string) {
-	members = map[string]jsontext.Value{}
+func queryMembers(query url.Values, isCSV bool) (map[string]jsontext.Value, error) {
+	members := map[string]jsontext.Value{}
 	t := reflect.TypeFor[batchRequest]()
 	for name, values := range query {
 		field, ok := t.FieldByNameFunc(func(of string) bool {
@@ -150,9 +157,13 @@ func queryMembers(query url.Values, isCSV bool) (members map[string]jsontext.Val
 			tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			return tag == name
 		})
-		if !ok || len(values) != 1 || !isCSV && name != "dry_run" {
-			unknown = append(unknown, name)
-			continue
+		switch {
+		case !ok || !isCSV && name != "dry_run":
+			return nil, problem.New(problem.ParameterInvalid, "the query has a parameter that this address does not know: remove it")
+		case len(values) != 1:
+			return nil, problem.Newf(problem.ParameterInvalid, "the query has the parameter %s more than once: keep one", name)
+		case !utf8.ValidString(values[0]):
+			return nil, notUTF8(name)
 		}
 		kind := field.Type.Kind()
 		if kind == reflect.Pointer {
@@ -160,11 +171,15 @@ func queryMembers(query url.Values, isCSV bool) (members map[string]jsontext.Val
 		}
 		raw := jsontext.Value(values[0])
 		if kind == reflect.String || !raw.IsValid() {
-			raw, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(values[0], "�")) // valid by now
+			raw, _ = jsontext.AppendQuote(nil, values[0]) // it is UTF-8
 		}
 		members[name] = raw
 	}
-	return members, unknown
+	return members, nil
+}
+
+func notUTF8(parameter string) error {
+	return problem.Newf(problem.ParameterNotUTF8, "the parameter %s is not UTF-8: encode it so, and write each byte as %%XX", parameter)
 }
 
 // jsonMembers reads the members of the object but for those of one field, which has many: it must be an
@@ -231,8 +246,10 @@ func checkBatchName(wrong *problem.Details, name *string) {
 func (a *API) checkBatchContent(ctx context.Context, wrong *problem.Details, req batchRequest, draft *batchDraft) error {
 	hasBody, hasTemplate := req.Body != nil || wrong.At("/body"), req.TemplateID != nil || wrong.At("/template_id")
 	switch {
-	case hasBody == hasTemplate:
-		wrong.Add("/body", problem.BodyOrTemplate, "give either body or template_id, and not both")
+	case hasBody && hasTemplate:
+		wrong.Add("/body", problem.BodyOrTemplate, "both body and template_id are given: keep one of them")
+	case !hasBody && !hasTemplate:
+		wrong.Add("/body", problem.BodyOrTemplate, "there is nothing to send: give body or template_id")
 	case req.Body != nil:
 		draft.Message = req.Body
 		checkText(wrong, "/body", draft.Channel, *req.Body)
@@ -282,7 +299,7 @@ func (a *API) checkBatchTemplate(ctx context.Context, wrong *problem.Details, id
 }
 
 // startRows begins to read the recipients. A file must have a column for each parameter.
-func (a *API) startRows(ctx context.Context, draft *batchDraft) (*batchRows, error) {
+func (a *API) startRows(ctx context.Context, draft *batchDraft, seen *twins) (*batchRows, error) {
 	source, err := a.recipientsOf(ctx, draft)
 	if err != nil {
 		return nil, a.uploadFailed(ctx, err)
@@ -294,7 +311,7 @@ func (a *API) startRows(ctx context.Context, draft *batchDraft) (*batchRows, err
 	if check.count && draft.Message != nil {
 		check.segments = notify.Segments(*draft.Message).Segments
 	}
-	return readRows(ctx, source, check, draft.allowTwins), nil
+	return readRows(ctx, source, check, seen), nil
 }
 
 func (a *API) recipientsOf(ctx context.Context, d *batchDraft) (recipientSource, error) {

@@ -139,7 +139,7 @@ type rowCheck struct {
 // batchRow is a row that can be sent to.
 type batchRow struct {
 	recipient store.BatchRecipient
-	twinKey   [16]byte
+	key       twinKey
 	segments  int
 }
 
@@ -162,7 +162,7 @@ func (c *rowCheck) check(r notify.Recipient) checkedRow[batchRow] {
 		if c.columns == nil && len(params) > 0 {
 			return reject(string(problem.ParamsWithoutTemplate), "parameters need a template: give template_id, or leave params out")
 		}
-		row.twinKey = rowKey(number.E164, nil)
+		row.key = rowKey(number.E164, nil)
 		return checkedRow[batchRow]{row: row}
 	}
 	if c.columns != nil {
@@ -184,7 +184,7 @@ func (c *rowCheck) check(r notify.Recipient) checkedRow[batchRow] {
 	if row.recipient.Params, err = json.Marshal(params); err != nil {
 		return checkedRow[batchRow]{fatal: err}
 	}
-	row.twinKey = rowKey(number.E164, params)
+	row.key = rowKey(number.E164, params)
 	return checkedRow[batchRow]{row: row}
 }
 
@@ -215,7 +215,7 @@ func (c *rowCheck) fill(params map[string]string) (text, code, detail string) {
 }
 
 // rowKey is the same for rows with the same number and parameters, and no others.
-func rowKey(number string, params map[string]string) (key [16]byte) {
+func rowKey(number string, params map[string]string) (key twinKey) {
 	var all bytes.Buffer
 	all.WriteString(number)
 	for _, name := range slices.Sorted(maps.Keys(params)) {
@@ -232,20 +232,16 @@ func rowKey(number string, params map[string]string) (key [16]byte) {
 // batchRows are the rows of a batch, in their order.
 type batchRows struct {
 	*checkedRows[batchRow]
-	seen map[[16]byte]struct{} // nil: twins are let through
+	seen *twins // nil: twins are let through
 
 	total    int // rows that can be sent to, twins included
 	twins    int
 	segments int // of rows that are not twins
 }
 
-// readRows begins to read and check. It ends with ctx.
-func readRows(ctx context.Context, source recipientSource, check *rowCheck, allowTwins bool) *batchRows {
-	rows := &batchRows{checkedRows: checkRows(ctx, source, check.check)}
-	if !allowTwins {
-		rows.seen = make(map[[16]byte]struct{})
-	}
-	return rows
+// readRows begins to read and check. It ends with ctx. seen is nil where twins are let through.
+func readRows(ctx context.Context, source recipientSource, check *rowCheck, seen *twins) *batchRows {
+	return &batchRows{checkedRows: checkRows(ctx, source, check.check), seen: seen}
 }
 
 // next gives the next row to write, and false after the last one.
@@ -255,15 +251,15 @@ func (b *batchRows) next() (store.BatchRecipient, bool, error) {
 		return store.BatchRecipient{}, false, err
 	}
 	b.total++
+	var seenErr error
 	row.recipient.ID, err = uuid.NewV7()
 	if b.seen != nil {
-		_, row.recipient.Twin = b.seen[row.twinKey]
-		b.seen[row.twinKey] = struct{}{}
+		row.recipient.Twin, seenErr = b.seen.add(row.key)
 	}
 	if row.recipient.Twin {
 		b.twins++
 	} else {
 		b.segments += row.segments
 	}
-	return row.recipient, true, err
+	return row.recipient, true, errors.Join(err, seenErr)
 }

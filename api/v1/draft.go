@@ -92,8 +92,10 @@ func checkReference(wrong *problem.Details, reference *string) {
 func (a *API) checkContent(ctx context.Context, wrong *problem.Details, req sendRequest, draft *store.NewNotification) error {
 	hasBody, hasTemplate := req.Body != nil || wrong.At("/body"), req.TemplateID != nil || wrong.At("/template_id")
 	switch {
-	case hasBody == hasTemplate:
-		wrong.Add("/body", problem.BodyOrTemplate, "give either body or template_id, and not both")
+	case hasBody && hasTemplate:
+		wrong.Add("/body", problem.BodyOrTemplate, "both body and template_id are given: keep one of them")
+	case !hasBody && !hasTemplate:
+		wrong.Add("/body", problem.BodyOrTemplate, "there is nothing to send: give body or template_id")
 	case req.Body != nil:
 		draft.Message = req.Body
 		checkText(wrong, "/body", draft.Channel, *req.Body)
