@@ -49,6 +49,20 @@ func TestWhatABatchWouldBeIsShown(t *testing.T) {
 	}
 }
 
+func TestAListIsSentTo(t *testing.T) {
+	term := newTerminal(t)
+	requests := standInAPI(t, says(200, `{"dry_run":true,"total":10}`), says(202, batch("running", `"accepted":3`)))
+	term.succeeds("batch", "send", "--list", "1", "--template", "3", "--dry-run")
+	term.succeeds("batch", "send", "--list", "1", "--template", "3", "--name", "x", "--allow-duplicates", "--detach")
+	preview, sent := (*requests)[0], (*requests)[1]
+	if preview.Path != "/api/v1/batches?dry_run=true" || preview.Body["list_id"] != 1. || preview.key != "" {
+		t.Errorf("asked %+v", preview)
+	}
+	if sent.Path != "/api/v1/batches" || sent.Body["template_id"] != 3. || sent.Body["allow_duplicates"] != true || sent.Body["name"] != "x" || sent.key == "" {
+		t.Errorf("asked %+v", sent)
+	}
+}
+
 func TestABatchIsShownListedAndControlled(t *testing.T) {
 	term := newTerminal(t)
 	standInAPI(t, says(200, batch("running", `"pending":1,"success":2`)), says(200, `{"items":[`+batch("paused", `"held":3`)+`],"next_cursor":"abc"}`),
@@ -99,7 +113,7 @@ func TestABatchIsCheckedAgainstTwilio(t *testing.T) {
 func TestBatchUsage(t *testing.T) {
 	term := newTerminal(t)
 	for _, args := range [][]string{
-		{"send"}, {"send", "--csv", "x"}, {"send", "--csv", "x", "--body", "x", "--template", "1"}, {"send", "--csv", "x", "--body", "x", "--send-at", "soon"},
+		{"send"}, {"send", "--csv", "x"}, {"send", "--body", "x"}, {"send", "--csv", "x", "--list", "1", "--body", "x"}, {"send", "--csv", "x", "--body", "x", "--template", "1"}, {"send", "--csv", "x", "--body", "x", "--send-at", "soon"},
 		{"show"}, {"show", "1"}, {"pause", "x"}, {"check"}, {"check", "x"}, {"list", "--limit", "0"},
 	} {
 		if code, _, errOut := term.run(append([]string{"batch"}, args...)...); code != exitUsage || errOut == "" {

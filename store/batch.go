@@ -265,8 +265,13 @@ func writeBatch(ctx context.Context, tx pgx.Tx, n NewBatch) error {
 	if source.sent == 0 {
 		return ErrNoRecipients
 	}
-	count, first := n.Rejected()
-	rejected, err := json.Marshal(append([]Rejected{}, first...))
+	rejected, first := n.Rejected()
+	return insertBatch(ctx, tx, n, source.sent, source.twins, rejected, first)
+}
+
+// insertBatch writes the batch itself, whose notifications are known.
+func insertBatch(ctx context.Context, tx pgx.Tx, n NewBatch, sent, twins, rejected int, firstRejected []Rejected) error {
+	first, err := json.Marshal(append([]Rejected{}, firstRejected...))
 	if err != nil {
 		return err
 	}
@@ -281,7 +286,7 @@ func writeBatch(ctx context.Context, tx pgx.Tx, n NewBatch) error {
 		SELECT id, status, count
 		FROM batch, (VALUES ('ACCEPTED'::notification_status, $8::int), ('SKIPPED', $9::int)) AS counts (status, count)`,
 		n.ID, n.Name, n.Channel, n.Message, n.TemplateID, n.TemplateVersion, n.SenderID,
-		source.sent, source.twins, count, rejected, append([]string{}, n.IgnoredColumns...), n.ShardSize, n.SendAt, BatchWorkflowID(n.ID))
+		sent, twins, rejected, first, append([]string{}, n.IgnoredColumns...), n.ShardSize, n.SendAt, BatchWorkflowID(n.ID))
 	return err
 }
 

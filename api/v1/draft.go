@@ -118,6 +118,7 @@ func (a *API) checkTemplate(ctx context.Context, wrong *problem.Details, req sen
 	case err != nil:
 		return a.fail(ctx, err)
 	}
+	checkNotArchived(wrong, template)
 	if draft.Channel != "" && template.Channel != draft.Channel {
 		wrong.Add("/template_id", problem.TemplateChannelMismatch, fmt.Sprintf("the template is for the channel %s: use one for %s", template.Channel, draft.Channel))
 	}
@@ -148,8 +149,18 @@ func (a *API) fill(ctx context.Context, wrong *problem.Details, template store.T
 		}
 		return "", nil
 	}
+	for _, misfit := range notify.CheckKinds(template.Kinds, params) {
+		wrong.Add(pointerTo("/params", misfit.Name), notify.CodeParamKind, misfit.Error())
+	}
 	checkText(wrong, "/params", template.Channel, text)
 	return text, nil
+}
+
+// checkNotArchived refuses a template for anything new.
+func checkNotArchived(wrong *problem.Details, template store.Template) {
+	if template.ArchivedAt != nil {
+		wrong.Add("/template_id", problem.TemplateArchived, "the template is archived: use another one, or bring it back")
+	}
 }
 
 // checkText refuses what cannot be sent or spoken.

@@ -242,6 +242,10 @@ func TestWithoutItsDatabaseTheAPISaysSo(t *testing.T) {
 		a.Do("GET", send+"/"+id.String(), "", "Authorization: Bearer someotherkey"),
 		a.Do("GET", "/api/v1/templates", ""),
 		a.Do("GET", "/api/v1/senders", ""),
+		a.Do("GET", "/api/v1/lists", ""),
+		a.Do("POST", "/api/v1/lists", `{"name": "l", "members": [{"to": "090-1234-5678"}]}`),
+		a.Do("POST", "/api/v1/lists/1/members", "to\n09012345678\n", asCSV),
+		a.Do("GET", "/api/v1/lists/1/members.csv", ""),
 	} {
 		if answer.Status != http.StatusServiceUnavailable || answer.Code() != "database_unavailable" || answer.Header.Get("Retry-After") != "5" {
 			t.Errorf("answer = %d %s, Retry-After %q", answer.Status, answer.Text, answer.Header.Get("Retry-After"))
