@@ -71,10 +71,10 @@ type notification struct {
 func (n *notification) run(ctx workflow.Context) (notify.Status, error) {
 	next, err := n.send(ctx)
 	for err == nil && next.Action != activities.Done {
-		if status, settled := n.settledWithin(ctx, next.In); settled && n.ref.ID != nil {
+		if status, settled := n.settledWithin(ctx, next.In); settled && n.ref.Adopt == 0 {
 			return status, nil
 		}
-		// A shard looks at the ledger: since it was told, it may have adopted more.
+		// One that adopts looks at the ledger: since it was told, it may have adopted more.
 		switch next.Action {
 		case activities.Send:
 			next, err = n.send(ctx)

@@ -37,6 +37,7 @@ func TestMain(m *testing.M) { devstacktest.Main(m) }
 type path struct {
 	name    string
 	shard   bool
+	adopts  bool
 	answers map[string][]any // by activity: an activities.Next or an error
 	signals []string         // sent one after the other, 2 s apart
 	open    bool             // the workflow still waits when the history is taken
@@ -60,8 +61,9 @@ var paths = []path{
 	{name: "refused", answers: map[string][]any{"Send": {activities.Next{Action: activities.Done, Status: notify.Failed}}}},
 	{name: "not-in-the-ledger", answers: map[string][]any{"Send": {temporal.NewNonRetryableApplicationError("the ledger has no such notification", "NotFound", nil)}}},
 	{name: "still-waiting", answers: map[string][]any{"Send": {waiting}}, open: true},
-	{name: "shard-settled-by-webhook", shard: true, answers: map[string][]any{
-		"Send": {later(activities.Send), waiting}, "CheckStatus": {activities.Next{Action: activities.Done}}}, signals: []string{workflows.SettledSignal}},
+	{name: "shard-settled-by-webhook", shard: true, answers: map[string][]any{"Send": {later(activities.Send), waiting}}, signals: []string{workflows.SettledSignal}},
+	{name: "adopting-shard-settled-by-webhook", shard: true, adopts: true, answers: map[string][]any{
+		"Send": {waiting}, "CheckStatus": {activities.Next{Action: activities.Done}}}, signals: []string{workflows.SettledSignal}},
 	{name: "shard-settled-by-check", shard: true, answers: map[string][]any{
 		"Send": {later(activities.LookUp)}, "LookUp": {later(activities.CheckStatus)}, "CheckStatus": {activities.Next{Action: activities.Done}}}},
 }
@@ -180,7 +182,11 @@ func recordHistory(t *testing.T, c client.Client, s *script, p path) {
 	var run client.WorkflowRun
 	var err error
 	if p.shard {
-		run, err = c.ExecuteWorkflow(t.Context(), options, workflows.Shard, workflows.ShardInput{Channel: notify.SMS})
+		in := workflows.ShardInput{Channel: notify.SMS}
+		if p.adopts {
+			in.Adopt = 1
+		}
+		run, err = c.ExecuteWorkflow(t.Context(), options, workflows.Shard, in)
 	} else {
 		run, err = c.ExecuteWorkflow(t.Context(), options, workflows.Notification, workflows.NotificationInput{ID: id, Channel: notify.SMS})
 	}
