@@ -131,7 +131,9 @@ func dialledDigits(input string) (dialled, code string) {
 	if strings.TrimSpace(text) == "" {
 		return "", CodeNumberEmpty
 	}
-	text = telPrefix.ReplaceAllString(text, "")
+	if strings.Contains(text, ":") {
+		text = telPrefix.ReplaceAllString(text, "")
+	}
 
 	var out strings.Builder
 	for _, r := range text {
@@ -195,17 +197,18 @@ func parseDialled(dialled, region string) (PhoneNumber, error) {
 	if err != nil {
 		return PhoneNumber{}, &InvalidNumberError{Code: parseErrorCode(err)}
 	}
+	kind := phonenumbers.GetNumberType(parsed)
 	number := PhoneNumber{
 		E164:     phonenumbers.Format(parsed, phonenumbers.E164),
 		National: phonenumbers.Format(parsed, phonenumbers.NATIONAL),
 		Region:   phonenumbers.GetRegionCodeForNumber(parsed),
-		Kind:     kinds[phonenumbers.GetNumberType(parsed)],
+		Kind:     kinds[kind],
 	}
-	if japanMobile060.MatchString(number.E164) {
+	if strings.HasPrefix(number.E164, "+8160") && japanMobile060.MatchString(number.E164) {
 		number.Kind = Mobile
 		return number, nil
 	}
-	if !phonenumbers.IsValidNumber(parsed) {
+	if kind == phonenumbers.UNKNOWN { // which is what phonenumbers calls not valid: to ask would match every pattern again
 		return PhoneNumber{}, &InvalidNumberError{Code: invalidCode(parsed), Region: number.Region}
 	}
 	return number, nil
