@@ -3,12 +3,20 @@ package activities
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/todoku/todoku/notify"
 )
 
 var slowed = promauto.NewCounterVec(prometheus.CounterOpts{
 	Name: "todoku_sender_slowed_total",
 	Help: "How often the carrier asked a sender to wait (429, or its queue is full).",
 }, []string{"channel"})
+
+func init() {
+	for _, channel := range []notify.Channel{notify.SMS, notify.Call} {
+		slowed.WithLabelValues(string(channel)) // so that each is 0 and not absent before the first time
+	}
+}
 
 var (
 	secondSIDs = promauto.NewCounter(prometheus.CounterOpts{

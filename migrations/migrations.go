@@ -3,6 +3,7 @@
 package migrations
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"embed"
@@ -33,9 +34,12 @@ type Migration struct {
 }
 
 // Up applies every missing migration and returns what it applied. Processes that start together
-// wait for each other on a session lock.
+// wait for each other on a session lock. The error is ErrAhead when a newer binary was there before.
 func Up(ctx context.Context, databaseURL string) (applied []Migration, err error) {
 	err = with(ctx, databaseURL, func(p *goose.Provider) error {
+		if have, want, err := p.GetVersions(ctx); err != nil || have > want {
+			return cmp.Or(err, ErrAhead)
+		}
 		results, err := p.Up(ctx)
 		applied = fromResults(results)
 		return err

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -24,10 +25,15 @@ var relayed = promauto.NewCounter(prometheus.CounterOpts{
 type health struct {
 	store   *store.Store
 	starter *starter.Starter
-	working atomic.Bool // pollers run
+	ledger  *prometheus.Registry // metrics that are read from the database when they are asked for
+	working atomic.Bool          // pollers run
 }
 
-func newHealth(s *store.Store, t *starter.Starter) *health { return &health{store: s, starter: t} }
+func newHealth(s *store.Store, t *starter.Starter, log *slog.Logger) *health {
+	h := &health{store: s, starter: t, ledger: prometheus.NewRegistry()}
+	h.ledger.MustRegister(senders{store: s, log: log})
+	return h
+}
 
 func (h *health) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -37,7 +43,7 @@ func (h *health) handler() http.Handler {
 		defer cancel()
 		answer(w, h.down(ctx))
 	})
-	mux.Handle("GET /metrics", promhttp.Handler())
+	mux.Handle("GET /metrics", promhttp.HandlerFor(prometheus.Gatherers{prometheus.DefaultGatherer, h.ledger}, promhttp.HandlerOpts{}))
 	return mux
 }
 

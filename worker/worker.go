@@ -36,7 +36,7 @@ type Worker struct {
 // takes, and reports at /readyz on the listener whether it has found it; /healthz and /metrics are
 // there too.
 func (w *Worker) Run(ctx context.Context, listener net.Listener) error {
-	health := newHealth(w.Store, w.Starter)
+	health := newHealth(w.Store, w.Starter, w.Log)
 	server := &http.Server{Handler: health.handler(), ReadHeaderTimeout: 5 * time.Second}
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -239,6 +240,20 @@ func TestTheWorkerSaysWhetherItWorks(t *testing.T) {
 		res.Body.Close()
 		if res.StatusCode != want {
 			t.Errorf("%s answers %d, want %d", path, res.StatusCode, want)
+		}
+	}
+	for _, stopped := range []string{"0", "1"} {
+		res, err := http.Get(h.health + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if want := `todoku_sender_stopped{channel="SMS",sender_id="1"} ` + stopped; err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("the metrics lack %s, error %v", want, err)
+		}
+		if err := h.store.StopSender(t.Context(), 1, false, "21606", "it cannot send"); err != nil {
+			t.Fatal(err)
 		}
 	}
 	h.stop()
