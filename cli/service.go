@@ -41,6 +41,9 @@ func openService(ctx context.Context, logs io.Writer, asJSON bool, need settings
 		s.close()
 		return nil, err
 	}
+	for _, name := range set.Unknown() {
+		s.log.Warn("the environment has a name that is no setting of Todoku: look for it in .env.example", "name", name)
+	}
 	slog.SetDefault(s.log) // so that what libraries log is scrubbed too
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

@@ -55,6 +55,7 @@ type Settings struct {
 	DefaultTimezone  string   `env:"DEFAULT_TIMEZONE" envDefault:"Asia/Tokyo"`
 
 	location *time.Location
+	unknown  []string
 }
 
 // Error says which setting stops a start, why, and what to write instead.
@@ -100,7 +101,34 @@ func LoadFrom(environ map[string]string, need Need) (*Settings, error) {
 			return nil, err
 		}
 	}
+	s.unknown = unknownNames(environ)
 	return &s, nil
+}
+
+// Unknown lists the names in the environment that begin as ours do and are no setting: somebody has
+// misspelled one.
+func (s *Settings) Unknown() []string { return s.unknown }
+
+// notSettings are ours too, and read elsewhere.
+var notSettings = []string{"TODOKU_URL", "TODOKU_DEVSTACK_GUARD", "TODOKU_RIG_PROFILES"}
+
+func unknownNames(environ map[string]string) []string {
+	known := slices.Clone(notSettings)
+	for field := range reflect.TypeFor[Settings]().Fields() {
+		name := field.Tag.Get("env")
+		known = append(known, name)
+		if field.Tag.Get("secret") == "true" {
+			known = append(known, name+"_FILE")
+		}
+	}
+	var unknown []string
+	for name := range environ {
+		if strings.HasPrefix(name, "TODOKU_") && !slices.Contains(known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	return unknown
 }
 
 // Secrets returns the values that must never be printed, for the log handler.
