@@ -78,7 +78,7 @@ func (s scrubber) text(t string) string {
 	if strings.ContainsFunc(t, unicode.IsSpace) {
 		t = authScheme.ReplaceAllStringFunc(t, redactCredentials)
 	}
-	return maskNumbers(t)
+	return MaskNumbers(t)
 }
 
 // scrubNamed scrubs what a name in front of it gives away: "password=…", "body": "…", ?To=….
@@ -156,10 +156,10 @@ var noNumber = regexp.MustCompile(`(?i)\b(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-
 	`|\d\d:\d\d:\d\d\.\d+` +
 	`|[0-9a-f]{16,})\b`)
 
-// maskNumbers masks the phone numbers in a text: E.164 with or without separators, and Japanese
+// MaskNumbers masks the phone numbers in a text: E.164 with or without separators, and Japanese
 // numbers as they are dialled at home (03-…, 090…) or from abroad (0081…, 010 81…), in half-width
 // or full-width characters.
-func maskNumbers(t string) string {
+func MaskNumbers(t string) string {
 	if !strings.ContainsFunc(t, isDigitOrFullWidth) {
 		return t
 	}

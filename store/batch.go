@@ -33,6 +33,7 @@ type Batch struct {
 	Message         *string
 	TemplateID      *int64
 	TemplateVersion *int32
+	ScheduleID      *int64 // it is a run of this schedule
 	SenderID        int64
 	SenderStopped   bool
 	Total           int32
@@ -123,7 +124,7 @@ const rateWindow = 10 * time.Second
 
 // batchSQL reads batches as RowToStructByPos needs them for a Batch, with the time of rateWindow as $1.
 const batchSQL = `
-	SELECT b.id, b.name, b.channel::text, b.message, b.template_id, b.template_version, b.sender_id, s.stopped_at IS NOT NULL,
+	SELECT b.id, b.name, b.channel::text, b.message, b.template_id, b.template_version, b.schedule_id, b.sender_id, s.stopped_at IS NOT NULL,
 		b.total, b.rejected_count, b.rejected, b.ignored_columns, b.send_interval, b.send_at,
 		b.paused_at, b.pause_reason, b.canceled_at, b.finished_at, b.created_at, b.workflow_id,
 		b.send_at > clock_timestamp(), coalesce(greatest(0, rate.sends), 0)::float8,
@@ -180,6 +181,7 @@ type NewBatch struct {
 	ShardSize       int
 	SendAt          *time.Time // nil, or a moment that has passed: now
 	IgnoredColumns  []string
+	ScheduleID      *int64 // the schedule that it is a run of
 
 	// Recipients gives those to write, in order. It returns false after the last one, and an error when
 	// the request turns out to be wrong: then nothing is accepted.
@@ -278,15 +280,15 @@ func insertBatch(ctx context.Context, tx pgx.Tx, n NewBatch, sent, twins, reject
 	_, err = tx.Exec(ctx, `
 		WITH batch AS (
 			INSERT INTO batches (id, name, channel, message, template_id, template_version, sender_id,
-				total, rejected_count, rejected, ignored_columns, shard_size, shards, send_at, carry_by, workflow_id)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8::int + $9::int, $10, $11, $12, $13, ($8::int + $13::int - 1) / $13::int, greatest($14::timestamptz, now()), now(), $15)
+				total, rejected_count, rejected, ignored_columns, shard_size, shards, send_at, carry_by, workflow_id, schedule_id)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8::int + $9::int, $10, $11, $12, $13, ($8::int + $13::int - 1) / $13::int, greatest($14::timestamptz, now()), now(), $15, $16)
 			RETURNING id
 		)
 		INSERT INTO batch_counts (batch_id, status, count)
 		SELECT id, status, count
 		FROM batch, (VALUES ('ACCEPTED'::notification_status, $8::int), ('SKIPPED', $9::int)) AS counts (status, count)`,
 		n.ID, n.Name, n.Channel, n.Message, n.TemplateID, n.TemplateVersion, n.SenderID,
-		sent, twins, rejected, first, append([]string{}, n.IgnoredColumns...), n.ShardSize, n.SendAt, BatchWorkflowID(n.ID))
+		sent, twins, rejected, first, append([]string{}, n.IgnoredColumns...), n.ShardSize, n.SendAt, BatchWorkflowID(n.ID), n.ScheduleID)
 	return err
 }
 

@@ -22,6 +22,7 @@ type Filter struct {
 	ToHash      []byte    // of the number; see notify.PhoneNumber.Hash
 	Reference   *string
 	BatchID     *uuid.UUID
+	ScheduleID  *int64 // of its batch
 }
 
 // Place is the place of a notification or a batch in a list, which is ordered by both: the ids of
@@ -72,6 +73,9 @@ func (f Filter) query(after *Place, limit int) (sql string, args []any) {
 	}
 	if f.BatchID != nil {
 		where("n.batch_id = " + arg(*f.BatchID))
+	}
+	if f.ScheduleID != nil {
+		where("n.batch_id IN (SELECT id FROM batches WHERE schedule_id = " + arg(*f.ScheduleID) + ")")
 	}
 	if after != nil {
 		where("n.id < " + arg(after.ID))

@@ -19,6 +19,7 @@ type Notification struct {
 	Status          notify.Status // HELD where the row is ACCEPTED and its sender is stopped or its batch paused
 	Reference       *string
 	BatchID         *uuid.UUID
+	ScheduleID      *int64 // of its batch
 	To              string // E.164
 	ToNational      string
 	Message         *string
@@ -49,7 +50,7 @@ const notificationColumns = `n.id, n.channel::text,
 		WHEN b.canceled_at IS NOT NULL THEN 'CANCELED'
 		WHEN s.stopped_at IS NOT NULL OR b.paused_at IS NOT NULL THEN 'HELD'
 		ELSE 'ACCEPTED' END,
-	n.reference, n.batch_id, n.to_number, n.to_national,
+	n.reference, n.batch_id, b.schedule_id, n.to_number, n.to_national,
 	coalesce(n.message, b.message), coalesce(n.template_id, b.template_id), coalesce(n.template_version, b.template_version), n.params,
 	s.address, n.workflow_id, n.attempts, n.twilio_sid, n.twilio_status, n.twilio_error_code,
 	n.failure_code, n.segments, n.duration_seconds, n.answered_by,

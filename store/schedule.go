@@ -1,0 +1,200 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/todoku/todoku/notify"
+)
+
+// Schedule sends to everybody on a list, again and again.
+type Schedule struct {
+	ID int64
+	ScheduleTerms
+	Revision       int32 // counts changes by people, from 1
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	Deleted        bool
+	WatchedUntil   time.Time  // runs that were due before are known to have run, or to be missed
+	SyncedRevision int32      // what Temporal has
+	SyncedAt       *time.Time // when that was last made sure of
+	SyncError      *string    // why Temporal does not have the newest revision
+}
+
+// ScheduleTerms are what people decide of a schedule. They must be valid: the store checks only what
+// the schema checks.
+type ScheduleTerms struct {
+	Name          string
+	Channel       notify.Channel
+	Timetable     notify.Timetable
+	TemplateID    int64 // 0 once it is deleted
+	ListID        int64 // 0 once it is deleted
+	Active        bool
+	PauseNote     *string // why it is not active
+	CatchupWindow time.Duration
+	Note          *string
+}
+
+// SchedulePrefix begins the ids of the Temporal Schedules of schedules.
+const SchedulePrefix = "schedule/"
+
+// ScheduleID is the Temporal Schedule of a schedule.
+func ScheduleID(id int64) string { return SchedulePrefix + strconv.FormatInt(id, 10) }
+
+// ParseScheduleID says which schedule a Temporal Schedule belongs to, if to any.
+func ParseScheduleID(temporalID string) (id int64, ok bool) {
+	digits, ok := strings.CutPrefix(temporalID, SchedulePrefix)
+	if !ok {
+		return 0, false
+	}
+	id, err := strconv.ParseInt(digits, 10, 64)
+	return id, err == nil && ScheduleID(id) == temporalID
+}
+
+var (
+	// ErrStale means that a row was changed since it was read.
+	ErrStale = errors.New("it was changed since it was read")
+	// ErrReferenceGone means that a row refers to another one that is not there any more.
+	ErrReferenceGone = errors.New("what it refers to is gone")
+)
+
+const scheduleColumns = `s.id, s.name, s.channel::text, coalesce(s.execution_time::text, ''), s.days_of_week, s.days_of_month, coalesce(s.cron, ''),
+	s.timezone, coalesce(s.starts_on::text, ''), coalesce(s.ends_on::text, ''), coalesce(s.template_id, 0), coalesce(s.list_id, 0),
+	s.is_active, s.pause_note, s.catchup_window, s.note, s.revision, s.created_at, s.updated_at, s.deleted_at IS NOT NULL,
+	s.watched_until, s.synced_revision, s.synced_at, s.sync_error`
+
+func scanSchedule(row pgx.CollectableRow) (s Schedule, err error) {
+	t := &s.Timetable
+	err = row.Scan(&s.ID, &s.Name, &s.Channel, &t.ExecutionTime, &t.DaysOfWeek, &t.DaysOfMonth, &t.Cron,
+		&t.Timezone, &t.StartsOn, &t.EndsOn, &s.TemplateID, &s.ListID,
+		&s.Active, &s.PauseNote, &s.CatchupWindow, &s.Note, &s.Revision, &s.CreatedAt, &s.UpdatedAt, &s.Deleted,
+		&s.WatchedUntil, &s.SyncedRevision, &s.SyncedAt, &s.SyncError)
+	return s, err
+}
+
+// args are the terms for $1 to $15.
+func (t ScheduleTerms) args() []any {
+	table := t.Timetable
+	return []any{t.Name, t.Channel, table.ExecutionTime, append([]string{}, table.DaysOfWeek...), append([]int{}, table.DaysOfMonth...), table.Cron,
+		table.Timezone, table.StartsOn, table.EndsOn, t.TemplateID, t.ListID, t.Active, t.PauseNote, t.CatchupWindow, t.Note}
+}
+
+// CreateSchedule adds a schedule. The error is ErrNameTaken when the name is another schedule's, or
+// ErrReferenceGone.
+func (s *Store) CreateSchedule(ctx context.Context, terms ScheduleTerms) (Schedule, error) {
+	created, err := one(ctx, s, scanSchedule, `
+		INSERT INTO schedules AS s (name, channel, execution_time, days_of_week, days_of_month, cron,
+			timezone, starts_on, ends_on, template_id, list_id, is_active, pause_note, catchup_window, note)
+		VALUES ($1, $2, nullif($3, '')::time, $4, $5, nullif($6, ''), $7, nullif($8, '')::date, nullif($9, '')::date, $10, $11, $12, $13, $14, $15)
+		RETURNING `+scheduleColumns, terms.args()...)
+	return created, scheduleError("create schedule", err)
+}
+
+// ChangeSchedule gives a schedule other terms, unless it was changed since the revision. Runs that were
+// due before the change are not looked for any more. The error is ErrNotFound, ErrStale, ErrNameTaken
+// or ErrReferenceGone.
+func (s *Store) ChangeSchedule(ctx context.Context, id int64, revision int32, terms ScheduleTerms) (Schedule, error) {
+	changed, err := one(ctx, s, scanSchedule, `
+		UPDATE schedules s SET
+			name = $1, channel = $2, execution_time = nullif($3, '')::time, days_of_week = $4, days_of_month = $5, cron = nullif($6, ''),
+			timezone = $7, starts_on = nullif($8, '')::date, ends_on = nullif($9, '')::date, template_id = $10, list_id = $11,
+			is_active = $12, pause_note = $13, catchup_window = $14, note = $15,
+			revision = revision + 1, updated_at = now(), watched_until = now(), sync_retry_at = NULL
+		WHERE s.id = $16 AND s.revision = $17 AND s.deleted_at IS NULL
+		RETURNING `+scheduleColumns, append(terms.args(), id, revision)...)
+	return changed, s.staleError(ctx, id, scheduleError("change schedule", err))
+}
+
+// DeleteSchedule deletes a schedule, unless it was changed since the revision. Its runs stay, and its
+// row as well, until and after the sync has deleted it from Temporal; nothing else reads it. The error
+// is ErrNotFound or ErrStale.
+func (s *Store) DeleteSchedule(ctx context.Context, id int64, revision int32) error {
+	_, err := one(ctx, s, pgx.RowTo[int64], `
+		UPDATE schedules SET
+			deleted_at = now(), template_id = NULL, list_id = NULL, is_active = false,
+			revision = revision + 1, updated_at = now(), sync_retry_at = NULL
+		WHERE id = $1 AND revision = $2 AND deleted_at IS NULL
+		RETURNING id`, id, revision)
+	return s.staleError(ctx, id, scheduleError("delete schedule", err))
+}
+
+// staleError tells a row that is not there from one that was changed.
+func (s *Store) staleError(ctx context.Context, id int64, err error) error {
+	if !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if _, err := s.Schedule(ctx, id); err != nil {
+		return err
+	}
+	return ErrStale
+}
+
+// PauseSchedule makes a schedule inactive, with a note; one that is so already gets the new note. The
+// error is ErrNotFound when there is no such schedule.
+func (s *Store) PauseSchedule(ctx context.Context, id int64, note *string) (Schedule, error) {
+	return s.setActive(ctx, "pause schedule", id, false, note)
+}
+
+// ResumeSchedule makes a schedule active. What was due in the meantime is not made up for. The error is
+// ErrNotFound when there is no such schedule.
+func (s *Store) ResumeSchedule(ctx context.Context, id int64) (Schedule, error) {
+	return s.setActive(ctx, "resume schedule", id, true, nil)
+}
+
+func (s *Store) setActive(ctx context.Context, doing string, id int64, active bool, note *string) (Schedule, error) {
+	changed, err := one(ctx, s, scanSchedule, `
+		UPDATE schedules s SET is_active = $2, pause_note = $3,
+			revision = revision + 1, updated_at = now(), watched_until = now(), sync_retry_at = NULL
+		WHERE id = $1 AND deleted_at IS NULL AND (is_active, pause_note) IS DISTINCT FROM ($2, $3)
+		RETURNING `+scheduleColumns, id, active, note)
+	if errors.Is(err, ErrNotFound) { // or as it should be
+		return s.Schedule(ctx, id)
+	}
+	return changed, scheduleError(doing, err)
+}
+
+// Schedule reads a schedule. The error is ErrNotFound when there is none.
+func (s *Store) Schedule(ctx context.Context, id int64) (Schedule, error) {
+	found, err := one(ctx, s, scanSchedule, `
+		SELECT `+scheduleColumns+` FROM schedules s WHERE s.id = $1 AND s.deleted_at IS NULL`, id)
+	return found, scheduleError("read schedule", err)
+}
+
+// Schedules lists schedules, the oldest first, after the id given; at most limit.
+func (s *Store) Schedules(ctx context.Context, after int64, limit int) ([]Schedule, error) {
+	found, err := many(ctx, s, scanSchedule, `
+		SELECT `+scheduleColumns+` FROM schedules s WHERE s.id > $1 AND s.deleted_at IS NULL ORDER BY s.id LIMIT $2`, after, limit)
+	return found, scheduleError("list schedules", err)
+}
+
+// ListUsers names the schedules that send to a list.
+func (s *Store) ListUsers(ctx context.Context, id int64) ([]User, error) {
+	users, err := many(ctx, s, pgx.RowToStructByPos[User], `
+		SELECT id, name FROM schedules WHERE list_id = $1 AND deleted_at IS NULL ORDER BY id`, id)
+	return users, scheduleError("look for users of a list", err)
+}
+
+// TemplateUsers names the active schedules that send with a template.
+func (s *Store) TemplateUsers(ctx context.Context, id int64) ([]User, error) {
+	users, err := many(ctx, s, pgx.RowToStructByPos[User], `
+		SELECT id, name FROM schedules WHERE template_id = $1 AND deleted_at IS NULL AND is_active ORDER BY id`, id)
+	return users, scheduleError("look for users of a template", err)
+}
+
+func scheduleError(doing string, err error) error {
+	switch {
+	case err == nil, errors.Is(err, ErrNotFound):
+		return err
+	case hasCode(err, uniqueViolation):
+		return ErrNameTaken
+	case hasCode(err, foreignKeyViolation):
+		return ErrReferenceGone
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
