@@ -22,6 +22,8 @@ const (
 	SendSMSQueue     = "send-sms"
 	SendCallQueue    = "send-call"
 	StatusCheckQueue = "status-check"
+	ReminderQueue    = "reminder" // runs of schedules, their workflows too
+	SyncQueue        = "sync"     // of schedules with Temporal, its workflow too
 )
 
 // SendQueue is the task queue on which a channel's notifications are sent.
@@ -81,6 +83,12 @@ type Activities struct {
 	// Shards starts the parts of batches. It is needed where CarryBatch runs.
 	Shards ShardStarter
 
+	// Batches starts the batches of schedules' runs. Nil: they are left to the loop that starts batches.
+	Batches BatchStarter
+
+	// Schedules are those of Temporal. They are needed where SyncSchedules runs.
+	Schedules TemporalSchedules
+
 	listing struct{ sms, call sync.Mutex } // held by those of this process who wait for a turn to list
 }
 
@@ -108,6 +116,10 @@ type Terms struct {
 	// AnswerLimit is how long after the lease an answer may still come. 0 means 10 s.
 	AnswerLimit time.Duration
 
+	// Batch gives what the batch of a schedule's run takes from the settings. It is needed where
+	// RunSchedule runs.
+	Batch func(notify.Channel) BatchTerms
+
 	// PhoneHashKey is the key of the keyed hash by which numbers are found. Nil: sends that are found at
 	// the carrier and belong to no row are only counted.
 	PhoneHashKey []byte
@@ -115,6 +127,14 @@ type Terms struct {
 	// CallbackURL makes the address of a notification's status callbacks. Nil: no callbacks, the
 	// carrier is asked instead.
 	CallbackURL func(notify.Channel, uuid.UUID) string
+}
+
+// BatchTerms are the settings of a batch.
+type BatchTerms struct {
+	Sender       string // the number or Messaging Service; empty: the channel has none
+	RequireHuman bool
+	ShardSize    int
+	Countries    []string // that may be sent to
 }
 
 func (t Terms) lease() time.Duration       { return cmp.Or(t.Lease, 15*time.Second) }

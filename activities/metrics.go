@@ -32,3 +32,14 @@ var (
 		Help: "Sends of ours that the carrier showed and no row had, even after they were offered to every row in doubt.",
 	})
 )
+
+var (
+	scheduleRuns = promauto.NewCounterVec(prometheus.CounterOpts{
+		Name: "todoku_schedule_runs_total",
+		Help: "Runs of schedules that were due: sent, or why they were skipped.",
+	}, []string{"outcome"})
+	syncFailures = promauto.NewCounter(prometheus.CounterOpts{
+		Name: "todoku_schedule_sync_failures_total",
+		Help: "Schedules that Temporal did not take. They are tried again every minute; the schedule shows the error.",
+	})
+)

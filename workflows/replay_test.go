@@ -121,6 +121,8 @@ func replayer() worker.WorkflowReplayer {
 	r.RegisterWorkflow(workflows.Batch)
 	r.RegisterWorkflow(workflows.Reconcile)
 	r.RegisterWorkflow(workflows.CarrierCheck)
+	r.RegisterWorkflow(workflows.RunSchedule)
+	r.RegisterWorkflow(workflows.SyncSchedules)
 	return r
 }
 

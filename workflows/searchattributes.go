@@ -11,6 +11,9 @@ var (
 	ChannelAttribute      = temporal.NewSearchAttributeKeyKeyword("TodokuChannel")
 	NotificationAttribute = temporal.NewSearchAttributeKeyKeyword("TodokuNotificationId")
 	BatchAttribute        = temporal.NewSearchAttributeKeyKeyword("TodokuBatchId")
+
+	// ScheduleHashAttribute is of Schedules, and not of workflows: what the sync made each of.
+	ScheduleHashAttribute = temporal.NewSearchAttributeKeyKeyword("TodokuScheduleHash")
 )
 
 // SearchAttributes are the attributes that the namespace must have before a workflow can start.
@@ -18,4 +21,5 @@ var SearchAttributes = map[string]enums.IndexedValueType{
 	ChannelAttribute.GetName():      enums.INDEXED_VALUE_TYPE_KEYWORD,
 	NotificationAttribute.GetName(): enums.INDEXED_VALUE_TYPE_KEYWORD,
 	BatchAttribute.GetName():        enums.INDEXED_VALUE_TYPE_KEYWORD,
+	ScheduleHashAttribute.GetName(): enums.INDEXED_VALUE_TYPE_KEYWORD,
 }
