@@ -6,6 +6,7 @@ import (
 	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/api/webhook"
 	"github.com/todoku/todoku/carrier"
+	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/settings"
 	"github.com/todoku/todoku/worker"
 )
@@ -62,6 +63,10 @@ func terms(s *settings.Settings) activities.Terms {
 		SendDeadline:     s.SendDeadline,
 		PhoneHashKey:     []byte(s.PhoneHashKey),
 		ShardSize:        s.ShardSize(),
+		Batch: func(c notify.Channel) activities.BatchTerms {
+			return activities.BatchTerms{Sender: s.Sender(c), RequireHuman: c == notify.Call && s.CallRequireHuman,
+				ShardSize: s.BatchShard(c), Countries: s.AllowedCountries}
+		},
 	}
 	if s.PublicURL != "" {
 		t.CallbackURL = webhook.CallbackURL(s.PublicURL)

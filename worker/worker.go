@@ -90,7 +90,7 @@ func (w *Worker) work(ctx context.Context, health *health) error {
 // workers makes one Temporal worker for each task queue, so that none can starve another.
 func (w *Worker) workers() []worker.Worker {
 	c := w.Starter.Client()
-	w.Activities.Workflows, w.Activities.Shards = w.Starter, w.Starter
+	w.Activities.Workflows, w.Activities.Shards, w.Activities.Batches, w.Activities.Schedules = w.Starter, w.Starter, w.Starter, w.Starter
 	carry := worker.New(c, workflows.TaskQueue, worker.Options{
 		DisableRegistrationAliasing: true,
 		LocalActivityWorkerOnly:     true, // activities have queues of their own
@@ -110,6 +110,14 @@ func (w *Worker) workers() []worker.Worker {
 		})
 		act.RegisterActivity(w.Activities)
 		all = append(all, act)
+	}
+	// Runs of schedules, and their sync, have their workflows beside their activities: a flood of
+	// notifications does not delay them either.
+	for queue, workflow := range map[string]any{activities.ReminderQueue: workflows.RunSchedule, activities.SyncQueue: workflows.SyncSchedules} {
+		both := worker.New(c, queue, worker.Options{DisableRegistrationAliasing: true, WorkerStopTimeout: stopLimit})
+		both.RegisterWorkflow(workflow)
+		both.RegisterActivity(w.Activities)
+		all = append(all, both)
 	}
 	return all
 }
@@ -148,6 +156,11 @@ func (w *Worker) background(ctx context.Context) {
 	g.Go(func() error {
 		batches := Batches{Store: w.Store, Starter: w.Starter, Log: w.Log}
 		batches.Run(ctx)
+		return nil
+	})
+	g.Go(func() error {
+		schedules := Schedules{Store: w.Store, Starter: w.Starter, Log: w.Log}
+		schedules.Run(ctx)
 		return nil
 	})
 	g.Go(func() error {

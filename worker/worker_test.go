@@ -82,7 +82,10 @@ func newHouse(t *testing.T) *house {
 	stopped := make(chan error, 1)
 	go func() {
 		w := worker.Worker{Store: s, Starter: temporal, Log: logger, Activities: &activities.Activities{Store: s, Carrier: c, Log: logger,
-			Terms: activities.Terms{ShardSize: 100, StatusCheckDelay: time.Second, AmbiguityWindow: time.Second, SendDeadline: time.Hour}}}
+			Terms: activities.Terms{ShardSize: 100, StatusCheckDelay: time.Second, AmbiguityWindow: time.Second, SendDeadline: time.Hour,
+				Batch: func(notify.Channel) activities.BatchTerms {
+					return activities.BatchTerms{Sender: "+15005550006", ShardSize: 1, Countries: []string{"US"}}
+				}}}}
 		stopped <- w.Run(ctx, listener)
 	}()
 	h.stop = func() {
