@@ -36,6 +36,7 @@ func describe() *huma.OpenAPI {
 			{Name: "Batches", Description: "One text or template for up to a million recipients."},
 			{Name: "Templates", Description: "Texts with placeholders, in versions that never change."},
 			{Name: "Lists", Description: "Recipients with their parameters, which schedules send to."},
+			{Name: "Schedules", Description: "A template to a list, again and again, at times of a time zone."},
 			{Name: "Senders", Description: "The numbers and Messaging Services that notifications are sent from."},
 		},
 		Components: components,

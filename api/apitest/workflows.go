@@ -18,6 +18,7 @@ type Workflows struct {
 	batches []uuid.UUID
 	settled []Signal
 	woken   []string
+	syncs   int
 	down    bool
 	held    chan struct{} // while not nil, starts and signals wait for it to be closed
 	waiting int
@@ -117,6 +118,19 @@ func (w *Workflows) Batches() []uuid.UUID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.batches)
+}
+
+// SyncSchedules records a wish to sync.
+func (w *Workflows) SyncSchedules(ctx context.Context, _ bool) error {
+	return w.call(ctx, func() { w.syncs++ })
+}
+
+// Syncs is how often a sync was asked for.
+func (w *Workflows) Syncs() int { w.mu.Lock(); defer w.mu.Unlock(); return w.syncs }
+
+// ScheduleURL is a page of an imagined Web UI.
+func (w *Workflows) ScheduleURL(id string) string {
+	return "http://ui.example.com/namespaces/default/schedules/" + id
 }
 
 // Settled records a signal.

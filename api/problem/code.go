@@ -45,6 +45,10 @@ const (
 	BatchCanceled           Code = "batch_canceled"
 	CarrierCheckNotFound    Code = "carrier_check_not_found"
 	UploadIncomplete        Code = "upload_incomplete"
+	ScheduleNotFound        Code = "schedule_not_found"
+	ScheduleCannotRun       Code = "schedule_cannot_run"
+	IfMatchMissing          Code = "if_match_missing"
+	ETagStale               Code = "etag_stale"
 	MemberNotFound          Code = "member_not_found"
 	MemberExists            Code = "member_exists"
 	ListInUse               Code = "list_in_use"
@@ -81,6 +85,10 @@ const (
 	TooManyRecipients       Code = "too_many_recipients"
 	TemplateColumnMissing   Code = "template_column_missing"
 	SendIntervalInvalid     Code = "send_interval_invalid"
+	CatchupWindowInvalid    Code = "catchup_window_invalid"
+	NoteTooLong             Code = "note_too_long"
+	NoteControl             Code = "note_has_control_characters"
+	MembersLackParams       Code = "members_lack_params"
 	TemplateArchived        Code = "template_archived"
 	VersionNotFound         Code = "template_version_not_found"
 	ParamKindUnknown        Code = "param_kind_unknown"
@@ -139,6 +147,7 @@ var Codes = []Entry{
 	{BatchNotFound, http.StatusNotFound, "No such batch", "Check the id: it is the UUID that the answer to the POST gave."},
 	{CarrierCheckNotFound, http.StatusNotFound, "The batch was not checked against Twilio", "Ask for it with POST to the same address."},
 	{MemberNotFound, http.StatusNotFound, "No such member", "See GET /api/v1/lists/{id}/members for the ids."},
+	{ScheduleNotFound, http.StatusNotFound, "No such schedule", "See GET /api/v1/schedules for the ids."},
 	{SenderNotFound, http.StatusNotFound, "No such sender", "See GET /api/v1/senders for the ids."},
 	{MethodNotAllowed, http.StatusMethodNotAllowed, "The address has no such method", "Use one of the methods in the header Allow."},
 	{RequestTimeout, http.StatusRequestTimeout, "The body did not arrive in time", "Send it again."},
@@ -152,6 +161,9 @@ var Codes = []Entry{
 	{MemberExists, http.StatusConflict, "The list has this member already", "The same number with the same parameters is on a list once."},
 	{ListInUse, http.StatusConflict, "The list is in use", "Give the schedules that the detail names another list first."},
 	{TemplateInUse, http.StatusConflict, "The template is in use", "Give the schedules that the detail names another template first, or switch them off."},
+	{ScheduleCannotRun, http.StatusConflict, "The schedule cannot run", "Mend what the detail names."},
+	{ETagStale, http.StatusPreconditionFailed, "It was changed in the meantime", "Read it again, and send the new ETag as If-Match."},
+	{IfMatchMissing, http.StatusPreconditionRequired, "The change has no If-Match", "Send the ETag of the answer that you decided by."},
 	{RequestTooLarge, http.StatusRequestEntityTooLarge, "The body is too large", "Send at most as much as the detail says."},
 	{UnsupportedMediaType, http.StatusUnsupportedMediaType, "The body's type is not understood", "Send Content-Type: application/json."},
 
@@ -215,6 +227,19 @@ var Codes = []Entry{
 	{notify.CSVTooManyColumns, http.StatusUnprocessableEntity, "The file has too many columns", "Keep `to` and the template's parameters."},
 	{notify.CSVRowColumnCount, http.StatusUnprocessableEntity, "A row has another number of columns than the first one", "Put cells that hold commas or line breaks in quotes."},
 	{notify.CSVRowMisplacedMark, http.StatusUnprocessableEntity, "A quote stands within a cell", "Put the cell in quotes and write the quote twice."},
+	{notify.CodeTimeMissing, http.StatusUnprocessableEntity, "Neither or both of time and cron", "Give either execution_time or cron."},
+	{notify.CodeTimeInvalid, http.StatusUnprocessableEntity, "There is no such time of a day", "Write 10:30 or 10:30:00."},
+	{notify.CodeCronInvalid, http.StatusUnprocessableEntity, "The cron expression cannot be read", "Write five fields: minute, hour, day of the month, month, day of the week."},
+	{notify.CodeWeekdayInvalid, http.StatusUnprocessableEntity, "There is no such day of the week", "Use MON, TUE, WED, THU, FRI, SAT and SUN."},
+	{notify.CodeMonthDay, http.StatusUnprocessableEntity, "There is no such day of the month", "Use numbers from 1 to 31."},
+	{notify.CodeTwoKindsOfDays, http.StatusUnprocessableEntity, "Days are given in two ways", "Give days_of_week, days_of_month or cron, and only one of them."},
+	{notify.CodeDateInvalid, http.StatusUnprocessableEntity, "There is no such date", "Write it as in 2026-04-01."},
+	{notify.CodeEndBeforeStart, http.StatusUnprocessableEntity, "It ends before it starts", "starts_on is the first day and ends_on the last."},
+	{notify.CodeNeverRuns, http.StatusUnprocessableEntity, "The schedule would never run", "Choose other days, or another last day."},
+	{CatchupWindowInvalid, http.StatusUnprocessableEntity, "The catch-up window is out of range", "Write a duration from 10s to 24h."},
+	{NoteTooLong, http.StatusUnprocessableEntity, "The note is too long", "It has at most 500 characters."},
+	{NoteControl, http.StatusUnprocessableEntity, "The note has control characters", "Remove them."},
+	{MembersLackParams, http.StatusUnprocessableEntity, "Members of the list lack parameters of the template", "Add them to the members that the detail names, or choose another template or list."},
 	{SendIntervalInvalid, http.StatusUnprocessableEntity, "The pace is out of range", "Choose from 0 to 3,600,000 milliseconds."},
 	{notify.CodePlaceholderUnclosed, http.StatusUnprocessableEntity, "A placeholder is not closed", "Write }} after its name."},
 	{notify.CodePlaceholderUnopened, http.StatusUnprocessableEntity, "A placeholder is not opened", "Write {{ before its name."},

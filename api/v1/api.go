@@ -29,10 +29,15 @@ type Starter interface {
 	StartNotification(ctx context.Context, id uuid.UUID, channel notify.Channel) error
 	// StartBatch starts the workflow that carries a batch; one that was started before is success.
 	StartBatch(ctx context.Context, workflowID string, id uuid.UUID, channel notify.Channel) error
+	// SyncSchedules has Temporal's Schedules made what the table says: all of them, or those that were
+	// changed. It does not wait.
+	SyncSchedules(ctx context.Context, all bool) error
 	// Wake makes a workflow look at the ledger at once, and reports whether there is such a workflow.
 	Wake(ctx context.Context, workflowID string) (alive bool, err error)
 	// WorkflowURL is a workflow's page in Temporal's Web UI, or empty when there is none.
 	WorkflowURL(workflowID string) string
+	// ScheduleURL is the page of a Schedule in Temporal's Web UI, or empty when there is none.
+	ScheduleURL(id string) string
 }
 
 // API serves the resources.
@@ -63,6 +68,7 @@ func (a *API) Register(to huma.API) {
 	a.registerBatches(to)
 	a.registerTemplates(to)
 	a.registerLists(to)
+	a.registerSchedules(to)
 	a.registerSenders(to)
 }
 

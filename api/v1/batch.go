@@ -25,6 +25,7 @@ type Batch struct {
 	Body            *string          `json:"body,omitempty"`
 	TemplateID      *int64           `json:"template_id,omitempty"`
 	TemplateVersion *int32           `json:"template_version,omitempty"`
+	ScheduleID      *int64           `json:"schedule_id,omitempty" doc:"The schedule that it is a run of."`
 	Total           int64            `json:"total" doc:"Notifications; rejected rows are left out."`
 	Counts          BatchCounts      `json:"counts" doc:"They add up to total."`
 	Percent         float64          `json:"percent" doc:"How much of it is final."`
@@ -129,7 +130,7 @@ func (a *API) listBatches(ctx context.Context, in *struct {
 func (a *API) showBatch(b store.Batch) Batch {
 	shown := Batch{
 		ID: b.ID, Name: b.Name, Channel: b.Channel, State: b.State(), PauseReason: b.PauseReason,
-		Body: b.Message, TemplateID: b.TemplateID, TemplateVersion: b.TemplateVersion,
+		Body: b.Message, TemplateID: b.TemplateID, TemplateVersion: b.TemplateVersion, ScheduleID: b.ScheduleID,
 		Total: int64(b.Total), Counts: showCounts(b), SendsPerSecond: math.Round(10*b.SendsPerSecond) / 10,
 		SendAt: b.SendAt, CreatedAt: b.CreatedAt, FinishedAt: b.FinishedAt,
 		RejectedCount: b.RejectedCount, Rejected: b.Rejected, IgnoredColumns: b.IgnoredColumns,

@@ -203,6 +203,11 @@ func typeName(t reflect.Type) string {
 		return "integer"
 	case reflect.Bool:
 		return "boolean"
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Int {
+			return "array of integers"
+		}
+		return "array of strings"
 	}
 	return "string"
 }

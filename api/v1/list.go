@@ -34,6 +34,7 @@ type listInput struct {
 	Phone          string   `query:"phone" example:"090-1234-5678" doc:"The recipient's whole number, in any form that can be sent to; a + is written %2B in a query."`
 	Reference      string   `query:"reference" doc:"Your own name for it, exactly."`
 	BatchID        string   `query:"batch_id" format:"uuid" doc:"Those of one batch."`
+	ScheduleID     string   `query:"schedule_id" example:"7" doc:"Those of the runs of one schedule."`
 	AcceptLanguage string   `header:"Accept-Language" doc:"Chooses the language of error_message: ja, or else en." example:"ja"`
 }
 
@@ -109,6 +110,13 @@ func (a *API) readFilter(in *listInput) (filter store.Filter, after *store.Place
 			refuse("batch_id", "it is not the id of a batch: it is the UUID that the answer to the POST gave")
 		}
 		filter.BatchID = &id
+	}
+	if in.ScheduleID != "" {
+		id, err := strconv.ParseInt(in.ScheduleID, 10, 64)
+		if err != nil {
+			refuse("schedule_id", "it is not the id of a schedule: see GET /api/v1/schedules")
+		}
+		filter.ScheduleID = &id
 	}
 	switch {
 	case in.Reference == "":

@@ -27,6 +27,7 @@ type Notification struct {
 	Params          map[string]string `json:"params,omitempty"`
 	Reference       *string           `json:"reference,omitempty" doc:"The caller's own name for the notification."`
 	BatchID         *uuid.UUID        `json:"batch_id,omitempty" format:"uuid" doc:"The batch that it is part of."`
+	ScheduleID      *int64            `json:"schedule_id,omitempty" doc:"The schedule whose run it is part of."`
 	TwilioSID       *string           `json:"twilio_sid" example:"SM00000000000000000000000000000001"`
 	TwilioStatus    *string           `json:"twilio_status" example:"delivered" doc:"Twilio's own word."`
 	ErrorCode       *string           `json:"error_code" example:"30003" doc:"Twilio's error code, or ours in capitals, such as SEND_DEADLINE, AMBIGUOUS_SEND, NO_RECEIPT, NOT_ANSWERED, ANSWERED_BY_MACHINE."`
@@ -90,7 +91,7 @@ func (a *API) shown(ctx context.Context, n store.Notification, language notify.L
 	workflowID := ownerOf(n.ID, n.WorkflowID)
 	shown := Notification{
 		ID: n.ID, Channel: n.Channel, Status: n.Status, To: n.To, ToNational: n.ToNational,
-		Body: n.Message, TemplateID: n.TemplateID, TemplateVersion: n.TemplateVersion, Params: n.Params, Reference: n.Reference, BatchID: n.BatchID,
+		Body: n.Message, TemplateID: n.TemplateID, TemplateVersion: n.TemplateVersion, Params: n.Params, Reference: n.Reference, BatchID: n.BatchID, ScheduleID: n.ScheduleID,
 		TwilioSID: n.TwilioSID, TwilioStatus: n.TwilioStatus, ErrorCode: cmp.Or(n.TwilioErrorCode, n.FailureCode),
 		ErrorMessage: failureMessage(n, language),
 		Segments:     n.Segments, DurationSeconds: n.DurationSeconds, AnsweredBy: n.AnsweredBy, Attempts: n.Attempts,

@@ -1,0 +1,182 @@
+package v1
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/todoku/todoku/api/problem"
+	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/store"
+)
+
+const (
+	defaultCatchup  = 10 * time.Minute
+	shortestCatchup = 10 * time.Second // Temporal's
+	longestCatchup  = 24 * time.Hour
+	longestNote     = 500
+	namedMisfits    = 5
+)
+
+// checkSchedule puts a change into the terms, and says everything that is wrong with what comes out.
+func (a *API) checkSchedule(ctx context.Context, wrong problem.Details, change scheduleChange, terms *store.ScheduleTerms) error {
+	if change.Name != nil {
+		checkName(&wrong, *change.Name)
+		terms.Name = strings.TrimSpace(*change.Name)
+	}
+	if change.Channel != nil {
+		terms.Channel = checkChannel(&wrong, *change.Channel)
+	}
+	checkTimetable(&wrong, change, &terms.Timetable)
+	checkCatchup(&wrong, change.CatchupWindow, &terms.CatchupWindow)
+	checkNote(&wrong, "/note", change.Note)
+	replace(&terms.Note, change.Note)
+	if change.IsActive != nil && *change.IsActive != terms.Active {
+		terms.Active, terms.PauseNote = *change.IsActive, nil
+	}
+	if change.TemplateID != nil {
+		terms.TemplateID = *change.TemplateID
+	}
+	if change.ListID != nil {
+		terms.ListID = *change.ListID
+	}
+	if terms.Channel != "" && a.Settings.Sender(terms.Channel) == "" {
+		wrong.Add("/channel", problem.ChannelNotConfigured, "the channel "+string(terms.Channel)+" has no number to send from: set TWILIO_PHONE_NUMBER")
+	}
+	if err := a.checkScheduleReferences(ctx, &wrong, terms); err != nil {
+		return err
+	}
+	return wrong.Problem()
+}
+
+// replace puts a text in the place of another; an empty one takes it away.
+func replace(old **string, text *string) {
+	if text != nil {
+		*old = known(strings.TrimSpace(*text))
+	}
+}
+
+// checkTimetable puts the change into the timetable, where a time takes the place of cron and the other
+// way round, and days of one kind that of the other.
+func checkTimetable(wrong *problem.Details, change scheduleChange, t *notify.Timetable) {
+	set := func(old *string, text *string) {
+		if text != nil {
+			*old = strings.TrimSpace(*text)
+		}
+	}
+	set(&t.Timezone, change.Timezone)
+	set(&t.StartsOn, change.StartsOn)
+	set(&t.EndsOn, change.EndsOn)
+	if valueOf(change.Cron) != "" {
+		t.ExecutionTime, t.DaysOfWeek, t.DaysOfMonth = "", nil, nil
+	} else if valueOf(change.ExecutionTime) != "" || change.DaysOfWeek != nil || change.DaysOfMonth != nil {
+		t.Cron = ""
+	}
+	set(&t.Cron, change.Cron)
+	set(&t.ExecutionTime, change.ExecutionTime)
+	if change.DaysOfWeek != nil {
+		t.DaysOfWeek, t.DaysOfMonth = change.DaysOfWeek, nil
+	}
+	if change.DaysOfMonth != nil {
+		t.DaysOfMonth = change.DaysOfMonth
+		if change.DaysOfWeek == nil {
+			t.DaysOfWeek = nil
+		}
+	}
+	for _, field := range []string{"execution_time", "days_of_week", "days_of_month", "cron", "timezone", "starts_on", "ends_on"} {
+		if wrong.At("/" + field) {
+			return // the rest may be right, but nobody can tell
+		}
+	}
+	calendar, errs := t.Calendar()
+	for _, err := range errs {
+		wrong.Add("/"+err.Field, problem.Code(err.Code), err.Detail)
+	}
+	if len(errs) > 0 {
+		return
+	}
+	*t = calendar.Timetable
+	if change.changesTimes() && calendar.Next(time.Now(), 1) == nil {
+		wrong.Add("/ends_on", notify.CodeNeverRuns, "its last day has passed: it would never run")
+	}
+}
+
+// changesTimes reports whether the change is one of the timetable: a schedule that is over can still be
+// given another name.
+func (c scheduleChange) changesTimes() bool {
+	for _, text := range []*string{c.ExecutionTime, c.Cron, c.Timezone, c.StartsOn, c.EndsOn} {
+		if text != nil {
+			return true
+		}
+	}
+	return c.DaysOfWeek != nil || c.DaysOfMonth != nil
+}
+
+func checkCatchup(wrong *problem.Details, typed *string, window *time.Duration) {
+	if typed == nil || wrong.At("/catchup_window") {
+		return
+	}
+	d, err := time.ParseDuration(*typed)
+	if err != nil || d < shortestCatchup || d > longestCatchup || d%time.Second != 0 {
+		wrong.Add("/catchup_window", problem.CatchupWindowInvalid, "the catch-up window is none: write 30s, 10m or 1h, from 10s to 24h")
+		return
+	}
+	*window = d
+}
+
+// checkNote lets people write several lines.
+func checkNote(wrong *problem.Details, pointer string, note *string) {
+	text := valueOf(note)
+	switch length := utf8.RuneCountInString(text); {
+	case wrong.At(pointer):
+	case length > longestNote:
+		wrong.Add(pointer, problem.NoteTooLong, fmt.Sprintf("the note has %d characters, and %d are allowed: shorten it", length, longestNote))
+	case strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }):
+		wrong.Add(pointer, problem.NoteControl, "the note has control characters: remove them")
+	}
+}
+
+// checkScheduleReferences looks for the template and the list, and whether they fit each other.
+func (a *API) checkScheduleReferences(ctx context.Context, wrong *problem.Details, terms *store.ScheduleTerms) error {
+	var template *store.Template
+	if !wrong.At("/template_id") {
+		found, err := a.Store.Template(ctx, terms.TemplateID)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			wrong.Add("/template_id", problem.TemplateNotFound, "there is no template with this id: see GET /api/v1/templates")
+		case err != nil:
+			return a.fail(ctx, err)
+		case found.ArchivedAt != nil:
+			wrong.Add("/template_id", problem.TemplateArchived, "the template is archived: use another one, or bring it back")
+		case terms.Channel != "" && found.Channel != terms.Channel:
+			wrong.Add("/template_id", problem.TemplateChannelMismatch, fmt.Sprintf("the template is for the channel %s: use one for %s", found.Channel, terms.Channel))
+		default:
+			template = &found
+		}
+	}
+	if wrong.At("/list_id") {
+		return nil
+	}
+	_, err := a.Store.RecipientList(ctx, terms.ListID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		wrong.Add("/list_id", problem.ListNotFound, "there is no list with this id: see GET /api/v1/lists")
+		return nil
+	case err != nil:
+		return a.fail(ctx, err)
+	case template == nil || len(template.Params) == 0:
+		return nil
+	}
+	misfits, err := a.Store.ListMisfits(ctx, terms.ListID, template.Params, namedMisfits)
+	if err != nil {
+		return a.fail(ctx, err)
+	}
+	if misfits.Count > 0 {
+		wrong.Add("/list_id", problem.MembersLackParams, misfits.Error()+". Add what is missing, or choose another template or list")
+	}
+	return nil
+}
