@@ -63,6 +63,7 @@ type asking struct {
 	body         any    // sent as JSON unless it is nil
 	file         *file  // sent in the place of body
 	key          string // the Idempotency-Key, where there is one
+	etag         string // the If-Match, where there is one
 	repeatable   bool   // asking twice does what asking once does
 	endless      bool   // the answer takes as long as it takes
 }
@@ -77,6 +78,7 @@ type file struct {
 type reply[T any] struct {
 	Value T
 	raw   []byte
+	etag  string // of what the answer shows, where it has one
 }
 
 // print shows the answer as the API gave it, with --json, or else as people read it.
@@ -140,7 +142,7 @@ func askOnce[T any](ctx context.Context, c *client, q asking) (answer reply[T], 
 		answer.raw = []byte("{}") // for --json
 		return answer, 0, nil
 	case response.StatusCode < 300 && media == "application/json":
-		answer.raw = raw
+		answer.raw, answer.etag = raw, response.Header.Get("ETag")
 		if err := json.Unmarshal(raw, &answer.Value); err != nil {
 			return answer, 0, c.strange(response)
 		}
@@ -216,6 +218,9 @@ func (c *client) send(ctx context.Context, q asking) (*http.Response, error) {
 	}
 	if q.key != "" {
 		request.Header.Set("Idempotency-Key", q.key)
+	}
+	if q.etag != "" {
+		request.Header.Set("If-Match", q.etag)
 	}
 	client := *c.http
 	if q.file != nil || q.endless {

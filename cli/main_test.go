@@ -91,8 +91,9 @@ type asked struct {
 	Method, Path, Authorization, Language string
 	Body                                  map[string]any
 
-	key  string // its Idempotency-Key
-	file string // what was uploaded
+	key     string // its Idempotency-Key
+	ifMatch string
+	file    string // what was uploaded
 }
 
 // standInAPI answers each request with the next answer and then with the last one again, and points
@@ -103,7 +104,7 @@ func standInAPI(t *testing.T, answers ...answer) *[]asked {
 	var requests []asked
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		request := asked{Method: r.Method, Path: r.URL.RequestURI(), Authorization: r.Header.Get("Authorization"), Language: r.Header.Get("Accept-Language"),
-			key: r.Header.Get("Idempotency-Key")}
+			key: r.Header.Get("Idempotency-Key"), ifMatch: r.Header.Get("If-Match")}
 		if text, _ := io.ReadAll(r.Body); r.Header.Get("Content-Type") == "text/csv" {
 			request.file = string(text)
 		} else if len(text) > 0 {
@@ -119,6 +120,9 @@ func standInAPI(t *testing.T, answers ...answer) *[]asked {
 			panic(http.ErrAbortHandler)
 		}
 		w.Header().Set("Content-Type", a.contentType)
+		if a.etag != "" {
+			w.Header().Set("ETag", a.etag)
+		}
 		if a.retryAfter != "" {
 			w.Header().Set("Retry-After", a.retryAfter)
 		}
@@ -137,6 +141,7 @@ type answer struct {
 	body        string
 	hangUp      bool // answer nothing
 	retryAfter  string
+	etag        string
 }
 
 func says(status int, body string) answer {

@@ -87,7 +87,7 @@ func askReady(cmd *cobra.Command, c *client) error {
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s is not ready: %s", c.url, clean(cmp.Or(down, status)))
 	}
-	return reply[map[string]any]{answer, raw}.print(cmd, func(out io.Writer, _ map[string]any) error {
+	return reply[map[string]any]{Value: answer, raw: raw}.print(cmd, func(out io.Writer, _ map[string]any) error {
 		text := c.url + " is ready"
 		if down != "" {
 			text += ", but " + down
