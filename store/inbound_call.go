@@ -133,6 +133,7 @@ func (s *Store) InboundCallEvents(ctx context.Context, id uuid.UUID) ([]InboundC
 // InboundPlace is what a caller in the queue is told.
 type InboundPlace struct {
 	Open     bool          // the call is not over
+	Unheard  bool          // nobody has told yet that it is in the queue
 	Place    int           // 1: the next one
 	Estimate time.Duration // of the wait; 0: nobody can tell yet
 }
@@ -142,7 +143,7 @@ type InboundPlace struct {
 func (s *Store) InboundPlace(ctx context.Context, id uuid.UUID) (InboundPlace, error) {
 	place, err := one(ctx, s, pgx.RowToStructByPos[InboundPlace], `
 		WITH me AS (
-			SELECT id, exit IS NULL AS open, coalesce(waiting_at, received_at, created_at) AS since FROM inbound_calls WHERE id = $1
+			SELECT id, exit IS NULL AS open, state = 'RECEIVED' AS unheard, coalesce(waiting_at, received_at, created_at) AS since FROM inbound_calls WHERE id = $1
 		), before AS (
 			SELECT count(*) AS calls
 			FROM inbound_calls c, me
@@ -153,7 +154,7 @@ func (s *Store) InboundPlace(ctx context.Context, id uuid.UUID) (InboundPlace, e
 			FROM inbound_calls
 			WHERE answered_at > clock_timestamp() - interval '10 minutes'
 		)
-		SELECT me.open, before.calls + 1,
+		SELECT me.open, me.unheard, before.calls + 1,
 			CASE WHEN lately.answers >= 2 THEN span / lately.answers * (before.calls + 1) ELSE '0' END
 		FROM me, before, lately`, id)
 	if err != nil && !errors.Is(err, ErrNotFound) {
