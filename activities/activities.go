@@ -115,6 +115,16 @@ type Terms struct {
 	// CallbackURL makes the address of a notification's status callbacks. Nil: no callbacks, the
 	// carrier is asked instead.
 	CallbackURL func(notify.Channel, uuid.UUID) string
+
+	// Inbound is needed where FollowInbound runs.
+	Inbound InboundTerms
+}
+
+// InboundTerms are the settings of what is sent to people whose calls nobody answered.
+type InboundTerms struct {
+	From         func(notify.Channel) string // the number or Messaging Service; empty: the channel has none
+	Countries    []string                    // that may be sent to
+	RequireHuman bool                        // a call is a success only when a person answered
 }
 
 func (t Terms) lease() time.Duration       { return cmp.Or(t.Lease, 15*time.Second) }

@@ -24,3 +24,8 @@ var (
 		Help: "Sends of ours that the carrier showed and no row had, even after they were offered to every row in doubt.",
 	})
 )
+
+var followUps = promauto.NewCounterVec(prometheus.CounterOpts{
+	Name: "todoku_inbound_follow_ups_total",
+	Help: "What was done about callers who spoke with nobody, by how their calls ended.",
+}, []string{"state", "action"})

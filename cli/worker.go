@@ -62,6 +62,7 @@ func terms(s *settings.Settings) activities.Terms {
 		SendDeadline:     s.SendDeadline,
 		PhoneHashKey:     []byte(s.PhoneHashKey),
 		ShardSize:        s.ShardSize(),
+		Inbound:          activities.InboundTerms{From: s.Sender, Countries: s.AllowedCountries, RequireHuman: s.CallRequireHuman},
 	}
 	if s.PublicURL != "" {
 		t.CallbackURL = webhook.CallbackURL(s.PublicURL)

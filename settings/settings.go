@@ -159,6 +159,14 @@ func (s *Settings) SendInterval(channel notify.Channel) time.Duration {
 	return s.SMSSendInterval
 }
 
+// Sender is the number or Messaging Service that a channel is sent from; empty: there is none.
+func (s *Settings) Sender(channel notify.Channel) string {
+	if channel == notify.SMS && s.TwilioMessagingServiceSID != "" {
+		return s.TwilioMessagingServiceSID
+	}
+	return s.TwilioPhoneNumber
+}
+
 // RealTwilio reports whether sends go to Twilio itself and not to a stand-in.
 func (s *Settings) RealTwilio() bool { return s.TwilioAPIURL == "" }
 

@@ -96,3 +96,20 @@ func (s *Store) InboundOperators(ctx context.Context, within time.Duration) ([]I
 	}
 	return operators, nil
 }
+
+// ServiceLevel is the share of calls that were answered in time, of those that were answered at all or
+// left the queue unanswered; 1 when there were none.
+func (f InboundFigures) ServiceLevel() float64 {
+	if of := f.Handled + f.Abandoned + f.TimedOut + f.Callbacks; of > 0 {
+		return float64(f.InTime) / float64(of)
+	}
+	return 1
+}
+
+// AbandonmentRate is the share of calls that were hung up in the queue, of those that entered it.
+func (f InboundFigures) AbandonmentRate() float64 {
+	if f.Offered > 0 {
+		return float64(f.Abandoned) / float64(f.Offered)
+	}
+	return 0
+}

@@ -100,8 +100,9 @@ func (w *Worker) workers() []worker.Worker {
 	carry.RegisterWorkflow(workflows.Shard)
 	carry.RegisterWorkflow(workflows.Batch)
 	carry.RegisterWorkflow(workflows.Reconcile)
+	carry.RegisterWorkflow(workflows.InboundCall)
 	all := []worker.Worker{carry}
-	for _, queue := range []string{activities.SendSMSQueue, activities.SendCallQueue, activities.StatusCheckQueue} {
+	for _, queue := range []string{activities.SendSMSQueue, activities.SendCallQueue, activities.StatusCheckQueue, activities.InboundQueue} {
 		act := worker.New(c, queue, worker.Options{
 			DisableRegistrationAliasing: true,
 			DisableWorkflowWorker:       true,
@@ -147,6 +148,11 @@ func (w *Worker) background(ctx context.Context) {
 	g.Go(func() error {
 		batches := Batches{Store: w.Store, Starter: w.Starter, Log: w.Log}
 		batches.Run(ctx)
+		return nil
+	})
+	g.Go(func() error {
+		inbound := Inbound{Store: w.Store, Starter: w.Starter, Log: w.Log}
+		inbound.Run(ctx)
 		return nil
 	})
 	g.Go(func() error {

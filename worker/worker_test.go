@@ -81,7 +81,8 @@ func newHouse(t *testing.T) *house {
 	stopped := make(chan error, 1)
 	go func() {
 		w := worker.Worker{Store: s, Starter: temporal, Log: logger, Activities: &activities.Activities{Store: s, Carrier: c, Log: logger,
-			Terms: activities.Terms{ShardSize: 100, StatusCheckDelay: time.Second, AmbiguityWindow: time.Second, SendDeadline: time.Hour}}}
+			Terms: activities.Terms{ShardSize: 100, StatusCheckDelay: time.Second, AmbiguityWindow: time.Second, SendDeadline: time.Hour,
+				Inbound: activities.InboundTerms{From: func(notify.Channel) string { return "+15005550006" }, Countries: []string{"US"}}}}}
 		stopped <- w.Run(ctx, listener)
 	}()
 	h.stop = func() {

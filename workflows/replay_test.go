@@ -118,6 +118,7 @@ func replayer() worker.WorkflowReplayer {
 	r.RegisterWorkflow(workflows.Shard)
 	r.RegisterWorkflow(workflows.Batch)
 	r.RegisterWorkflow(workflows.Reconcile)
+	r.RegisterWorkflow(workflows.InboundCall)
 	return r
 }
 

@@ -11,6 +11,7 @@ var (
 	ChannelAttribute      = temporal.NewSearchAttributeKeyKeyword("TodokuChannel")
 	NotificationAttribute = temporal.NewSearchAttributeKeyKeyword("TodokuNotificationId")
 	BatchAttribute        = temporal.NewSearchAttributeKeyKeyword("TodokuBatchId")
+	InboundAttribute      = temporal.NewSearchAttributeKeyKeyword("TodokuInboundCallId")
 )
 
 // SearchAttributes are the attributes that the namespace must have before a workflow can start.
@@ -18,4 +19,5 @@ var SearchAttributes = map[string]enums.IndexedValueType{
 	ChannelAttribute.GetName():      enums.INDEXED_VALUE_TYPE_KEYWORD,
 	NotificationAttribute.GetName(): enums.INDEXED_VALUE_TYPE_KEYWORD,
 	BatchAttribute.GetName():        enums.INDEXED_VALUE_TYPE_KEYWORD,
+	InboundAttribute.GetName():      enums.INDEXED_VALUE_TYPE_KEYWORD,
 }

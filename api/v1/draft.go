@@ -170,10 +170,7 @@ func (a *API) checkSender(ctx context.Context, wrong *problem.Details, draft *st
 	if draft.Channel == "" {
 		return nil
 	}
-	address := a.Settings.TwilioPhoneNumber
-	if draft.Channel == notify.SMS && a.Settings.TwilioMessagingServiceSID != "" {
-		address = a.Settings.TwilioMessagingServiceSID
-	}
+	address := a.Settings.Sender(draft.Channel)
 	if address == "" {
 		wrong.Add("/channel", problem.ChannelNotConfigured, "the channel "+string(draft.Channel)+" has no number to send from: set TWILIO_PHONE_NUMBER")
 		return nil
