@@ -18,20 +18,14 @@ const InboundQueue = "inbound"
 
 // How calls are looked after.
 const (
-	// inboundCheckAfter is after how long without any news the carrier is asked whether a call goes on.
-	inboundCheckAfter = 10 * time.Minute
-
-	// inboundPatience is how much later than it said a call's workflow may look at it before it counts as gone.
-	inboundPatience = 5 * time.Minute
+	// InboundPatience is how much later than it said a call's workflow may look at it before it counts as gone.
+	InboundPatience = 5 * time.Minute
 
 	// inboundGrace is how long after its end a call may still turn out to have ended in another way: an
 	// event came late. Somebody who is turned away hears a message first and may then press a key.
 	inboundGrace   = 5 * time.Second
 	turnedAwayTime = 60 * time.Second
 )
-
-// InboundWithin is within what time a workflow that was told of a call looks at it again.
-const InboundWithin = inboundCheckAfter + inboundPatience
 
 // InboundNext says where a call stands, and what its workflow does next.
 type InboundNext struct {
@@ -42,8 +36,8 @@ type InboundNext struct {
 	In       time.Duration         // else: how long to wait for news
 }
 
-// FollowInbound looks at a call that came in. While it goes on and nothing was heard of it for long, the
-// carrier is asked whether it does. When it is over, and late events have had their time, it is decided
+// FollowInbound looks at a call that came in. While it goes on and nothing was heard of it for
+// STATUS_CHECK_DELAY, the carrier is asked whether it does. When it is over, and late events have had their time, it is decided
 // what is done about a caller who spoke with nobody, once: an SMS or an automated call is accepted as any
 // other notification, and a task for an operator is made at TaskRouter.
 func (a *Activities) FollowInbound(ctx context.Context, id uuid.UUID) (InboundNext, error) {
@@ -71,7 +65,7 @@ func (a *Activities) FollowInbound(ctx context.Context, id uuid.UUID) (InboundNe
 			if err != nil {
 				return InboundNext{}, err
 			}
-			if next.In = inboundCheckAfter; over {
+			if next.In = a.Terms.StatusCheckDelay; over {
 				next.In = 0
 				continue
 			}
@@ -89,8 +83,7 @@ func (a *Activities) FollowInbound(ctx context.Context, id uuid.UUID) (InboundNe
 			}
 			continue
 		}
-		next.In = min(max(next.In, 0), inboundCheckAfter)
-		return next, a.Store.LookAtInbound(ctx, id, next.In+inboundPatience)
+		return next, a.Store.LookAtInbound(ctx, id, next.In+InboundPatience)
 	}
 }
 
@@ -105,7 +98,7 @@ func grace(state notify.InboundState) time.Duration {
 // inboundIsOver asks the carrier for a call of which nothing was heard for long, and reports whether it
 // has learnt that the call is over.
 func (a *Activities) inboundIsOver(ctx context.Context, c store.InboundCall) (bool, error) {
-	if time.Since(c.UpdatedAt) < inboundCheckAfter {
+	if time.Since(c.UpdatedAt) < a.Terms.StatusCheckDelay {
 		return false, nil
 	}
 	found, err := a.Carrier.Fetch(ctx, notify.Call, c.CallSID)

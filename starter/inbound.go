@@ -15,12 +15,12 @@ func InboundWorkflowID(id uuid.UUID) string { return "inbound/" + id.String() }
 
 // StartInbound starts the workflow that follows a call. As with StartNotification, one that was started
 // before is success; it does not hear the moment then.
-func (s *Starter) StartInbound(ctx context.Context, workflowID string, id uuid.UUID, now workflows.InboundMoment) error {
+func (s *Starter) StartInbound(ctx context.Context, workflowID string, in workflows.InboundInput) error {
 	return s.start(ctx, client.StartWorkflowOptions{
 		ID:                    workflowID,
 		StaticSummary:         "one call that came in",
-		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.InboundAttribute.ValueSet(id.String())),
-	}, workflows.InboundCall, workflows.InboundInput{ID: id, Now: now})
+		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.InboundAttribute.ValueSet(in.ID.String())),
+	}, workflows.InboundCall, in)
 }
 
 // TellInbound tells the workflow of a call where it stands now. It reports whether there is such a

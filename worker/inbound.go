@@ -31,6 +31,9 @@ type Inbound struct {
 	Starter *starter.Starter
 	Log     *slog.Logger
 
+	// CheckAfter is how long a call may be silent before the carrier is asked whether it goes on.
+	CheckAfter time.Duration
+
 	measured time.Time
 }
 
@@ -78,7 +81,7 @@ func (i *Inbound) tell(ctx context.Context) (int, error) {
 		})
 	}
 	err = g.Wait()
-	return len(news), errors.Join(err, i.Store.MarkInboundTold(ctx, activities.InboundWithin, told...))
+	return len(news), errors.Join(err, i.Store.MarkInboundTold(ctx, i.CheckAfter+activities.InboundPatience, told...))
 }
 
 // tellOne starts or tells the workflow of a call and returns its ID. It is empty where the workflow was
@@ -90,7 +93,7 @@ func (i *Inbound) tellOne(ctx context.Context, n store.InboundNews) (string, err
 	}
 	now := workflows.InboundMoment{State: n.State, Operator: n.Operator}
 	if !n.Started {
-		return workflowID, i.Starter.StartInbound(ctx, workflowID, n.ID, now)
+		return workflowID, i.Starter.StartInbound(ctx, workflowID, workflows.InboundInput{ID: n.ID, Now: now, CheckAfter: i.CheckAfter})
 	}
 	alive, err := i.Starter.TellInbound(ctx, workflowID, now)
 	if alive || err != nil {

@@ -151,7 +151,7 @@ func (w *Worker) background(ctx context.Context) {
 		return nil
 	})
 	g.Go(func() error {
-		inbound := Inbound{Store: w.Store, Starter: w.Starter, Log: w.Log}
+		inbound := Inbound{Store: w.Store, Starter: w.Starter, Log: w.Log, CheckAfter: w.Activities.Terms.StatusCheckDelay}
 		inbound.Run(ctx)
 		return nil
 	})

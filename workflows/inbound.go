@@ -19,8 +19,9 @@ const InboundSignal = "call"
 // InboundInput names a call that came in, and where it stood when its workflow was started. Numbers
 // never enter a history.
 type InboundInput struct {
-	ID  uuid.UUID
-	Now InboundMoment
+	ID         uuid.UUID
+	Now        InboundMoment
+	CheckAfter time.Duration // without news, before the call is looked at
 }
 
 // InboundMoment is where a call stands.
@@ -39,7 +40,7 @@ type InboundOutcome struct {
 // InboundCall follows one call from its first ring until nothing is left to be done about it: it hears
 // what TaskRouter tells, and comes back to a caller with whom nobody has spoken.
 func InboundCall(ctx workflow.Context, in InboundInput) (InboundOutcome, error) {
-	c := inboundCall{id: in.ID, now: in.Now, news: workflow.GetSignalChannel(ctx, InboundSignal)}
+	c := inboundCall{id: in.ID, now: in.Now, wait: in.CheckAfter, news: workflow.GetSignalChannel(ctx, InboundSignal)}
 	defer c.drain()
 	return c.run(ctx)
 }
@@ -47,14 +48,14 @@ func InboundCall(ctx workflow.Context, in InboundInput) (InboundOutcome, error) 
 type inboundCall struct {
 	id   uuid.UUID
 	now  InboundMoment
+	wait time.Duration // for news
 	news workflow.ReceiveChannel
 }
 
 func (c *inboundCall) run(ctx workflow.Context) (InboundOutcome, error) {
-	wait := activities.InboundWithin
 	for {
 		c.show(ctx)
-		for !c.now.State.Final() && c.hear(ctx, wait) {
+		for !c.now.State.Final() && c.hear(ctx) {
 			c.show(ctx)
 		}
 		// It is over, or nothing was heard of it for long.
@@ -67,24 +68,24 @@ func (c *inboundCall) run(ctx workflow.Context) (InboundOutcome, error) {
 			c.show(ctx)
 			return InboundOutcome{next.State, next.Operator, next.FollowUp}, nil
 		}
-		if wait = next.In; c.now.State.Final() {
-			c.hear(ctx, wait)
+		if c.wait = next.In; c.now.State.Final() {
+			c.hear(ctx)
 		}
 	}
 }
 
-// hear waits for news, at most d, and reports whether there was any. The timer is left to the closing
+// hear waits for news and reports whether there was any. The timer is left to the closing
 // workflow: canceling it would cost an event.
-func (c *inboundCall) hear(ctx workflow.Context, d time.Duration) (heard bool) {
+func (c *inboundCall) hear(ctx workflow.Context) (heard bool) {
 	for c.take() {
 		heard = true
 	}
-	if heard || d <= 0 {
+	if heard || c.wait <= 0 {
 		return heard
 	}
 	workflow.NewSelector(ctx).
 		AddReceive(c.news, func(workflow.ReceiveChannel, bool) { heard = c.take() }).
-		AddFuture(workflow.NewTimer(ctx, d), func(workflow.Future) {}).
+		AddFuture(workflow.NewTimer(ctx, c.wait), func(workflow.Future) {}).
 		Select(ctx)
 	return heard
 }

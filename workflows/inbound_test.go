@@ -26,7 +26,7 @@ import (
 const operator = "WK00000000000000000000000000000001"
 
 var inboundInput = workflows.InboundInput{
-	ID: uuid.MustParse("01890000-0000-5000-8000-000000000003"), Now: workflows.InboundMoment{State: notify.InboundReceived},
+	ID: uuid.MustParse("01890000-0000-5000-8000-000000000003"), Now: workflows.InboundMoment{State: notify.InboundReceived}, CheckAfter: 5 * time.Minute,
 }
 
 func moment(state notify.InboundState) workflows.InboundMoment {
@@ -112,7 +112,7 @@ func TestACallOfWhichNothingIsHeardIsLookedAt(t *testing.T) {
 	env := followCall(t,
 		activities.InboundNext{State: notify.InboundAnswered, In: 10 * time.Minute},
 		activities.InboundNext{State: notify.InboundFinished, Done: true})
-	runCall(t, env, inboundInput, activities.InboundWithin+10*time.Minute)
+	runCall(t, env, inboundInput, 15*time.Minute)
 }
 
 // inboundPath is one way through the workflow of a call.
