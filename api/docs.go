@@ -36,6 +36,7 @@ func describe() *huma.OpenAPI {
 			{Name: "Batches", Description: "One text or template for up to a million recipients."},
 			{Name: "Templates", Description: "Texts with placeholders, in versions that never change."},
 			{Name: "Senders", Description: "The numbers and Messaging Services that notifications are sent from."},
+			{Name: "Inbound calls", Description: "Calls that came in: who waits, who was answered, and what is done about the others."},
 		},
 		Components: components,
 	}

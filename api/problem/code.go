@@ -34,6 +34,7 @@ const (
 	NotFound                Code = "not_found"
 	NotificationNotFound    Code = "notification_not_found"
 	SenderNotFound          Code = "sender_not_found"
+	InboundCallNotFound     Code = "inbound_call_not_found"
 	NameTaken               Code = "name_taken"
 	IdempotencyKeyInUse     Code = "idempotency_key_in_use"
 	AlreadyClaimed          Code = "already_claimed"
@@ -121,6 +122,7 @@ var Codes = []Entry{
 	{NotificationNotFound, http.StatusNotFound, "No such notification", "Check the id: it is the UUID that the answer to the POST gave."},
 	{BatchNotFound, http.StatusNotFound, "No such batch", "Check the id: it is the UUID that the answer to the POST gave."},
 	{SenderNotFound, http.StatusNotFound, "No such sender", "See GET /api/v1/senders for the ids."},
+	{InboundCallNotFound, http.StatusNotFound, "No such call", "See GET /api/v1/inbound/calls for the ids."},
 	{MethodNotAllowed, http.StatusMethodNotAllowed, "The address has no such method", "Use one of the methods in the header Allow."},
 	{RequestTimeout, http.StatusRequestTimeout, "The body did not arrive in time", "Send it again."},
 	{NameTaken, http.StatusConflict, "The name is taken", "Choose another name."},

@@ -63,6 +63,7 @@ func (a *API) Register(to huma.API) {
 	a.registerBatches(to)
 	a.registerTemplates(to)
 	a.registerSenders(to)
+	a.registerInbound(to)
 }
 
 const bearer = "bearer" // the name of the security scheme
