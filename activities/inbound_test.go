@@ -1,6 +1,9 @@
 package activities_test
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -146,5 +149,99 @@ func TestACallThatTheLedgerDoesNotHaveEndsItsWorkflow(t *testing.T) {
 	b := newInboundBench(t, sorry)
 	if _, err := b.FollowInbound(t.Context(), uuid.New()); err == nil || !strings.Contains(err.Error(), "no such call") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// twilio posts a form to one of Twilio's paths, or reads it where there is none.
+func (b *bench) twilio(path string, fields ...string) (body map[string]any) {
+	b.t.Helper()
+	method, form := http.MethodGet, url.Values{}
+	for i := 0; i < len(fields); i += 2 {
+		method = http.MethodPost
+		form.Set(fields[i], fields[i+1])
+	}
+	request, err := http.NewRequestWithContext(b.t.Context(), method, b.simulator.URL+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	request.SetBasicAuth("AC"+strings.Repeat("0", 32), "token")
+	if method == http.MethodPost {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if err := json.NewDecoder(answer.Body).Decode(&body); err != nil || answer.StatusCode > 299 {
+		b.t.Fatalf("%s %s: %d %v, error %v", method, path, answer.StatusCode, body, err)
+	}
+	return body
+}
+
+// callCentre makes a workspace without operators and a policy that gives every lost caller to one.
+func (b *bench) callCentre() notify.InboundPolicy {
+	b.t.Helper()
+	workspace := b.twilio("/v1/Workspaces", "FriendlyName", "Support")["sid"].(string)
+	queue := b.twilio("/v1/Workspaces/"+workspace+"/TaskQueues", "FriendlyName", "Everybody")["sid"].(string)
+	workflow := b.twilio("/v1/Workspaces/"+workspace+"/Workflows", "FriendlyName", "Reception",
+		"Configuration", `{"task_routing": {"default_filter": {"queue": "`+queue+`"}}}`)["sid"].(string)
+	return notify.InboundPolicy{WorkspaceSID: workspace, WorkflowSID: workflow, TaskAttributes: map[string]any{"language": "ja"},
+		FollowUps: notify.FollowUps{Abandoned: notify.FollowUp{Action: notify.FollowUpTask}}}
+}
+
+func (b *bench) tasks(workspace string) []map[string]any {
+	var tasks []map[string]any
+	for _, task := range b.twilio("/v1/Workspaces/" + workspace + "/Tasks")["tasks"].([]any) {
+		tasks = append(tasks, task.(map[string]any))
+	}
+	return tasks
+}
+
+func TestAnOperatorIsGivenTheTaskOfCallingBackOnce(t *testing.T) {
+	b := newInboundBench(t, notify.InboundPolicy{})
+	policy := b.callCentre()
+	if err := b.Store.SaveInboundPolicy(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	id := b.inboundCall("+819012345678", time.Minute, notify.WordWaiting, notify.WordHungUp)
+	for range 2 {
+		if next := b.follow(id); !next.Done || next.FollowUp != notify.FollowUpTask {
+			t.Errorf("next is %+v", next)
+		}
+	}
+	tasks := b.tasks(policy.WorkspaceSID)
+	if len(tasks) != 1 {
+		t.Fatalf("%d tasks", len(tasks))
+	}
+	c, err := b.Store.InboundCall(t.Context(), id)
+	if err != nil || c.FollowUpTaskSID == nil || *c.FollowUpTaskSID != tasks[0]["sid"] {
+		t.Errorf("%+v, error %v", c, err)
+	}
+	var attributes map[string]any
+	if err := json.Unmarshal([]byte(tasks[0]["attributes"].(string)), &attributes); err != nil {
+		t.Fatal(err)
+	}
+	if attributes["todoku_callback_for"] != id.String() || attributes["language"] != "ja" || attributes["type"] != "callback" || strings.Contains(tasks[0]["attributes"].(string), "8190") {
+		t.Errorf("the task has %v", attributes)
+	}
+}
+
+func TestATaskWhoseAnswerWasLostIsFound(t *testing.T) {
+	b := newInboundBench(t, notify.InboundPolicy{})
+	policy := b.callCentre()
+	if err := b.Store.SaveInboundPolicy(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	id := b.inboundCall("+819012345678", time.Minute, notify.WordWaiting, notify.WordHungUp)
+	b.behave(`{"fault": {"kind": "accept_then_drop", "count": 1}}`)
+	if _, err := b.FollowInbound(t.Context(), id); err == nil {
+		t.Fatal("the lost answer is no error")
+	}
+	if next := b.follow(id); !next.Done || next.FollowUp != notify.FollowUpTask {
+		t.Errorf("next is %+v", next)
+	}
+	if tasks := b.tasks(policy.WorkspaceSID); len(tasks) != 1 {
+		t.Errorf("%d tasks", len(tasks))
 	}
 }

@@ -222,7 +222,7 @@ func taskEvent(form url.Values, now time.Time) (notify.InboundEvent, taskAttribu
 	e := notify.InboundEvent{CallID: notify.InboundID(sid), TaskSID: sid, At: happenedAt(form, now), Source: notify.FromWebhook}
 	switch {
 	case attributes.CallBack != uuid.Nil:
-		e.CallID, e.Word = attributes.CallBack, notify.WordCallbackTask
+		e.CallID, e.Word, e.To = attributes.CallBack, notify.WordCallbackTask, address(attributes.To)
 	case notify.ValidSID(notify.Call, attributes.CallSID):
 		e.CallID, e.CallSID = notify.InboundID(attributes.CallSID), attributes.CallSID
 		e.From, e.To = address(attributes.From), address(attributes.To)

@@ -174,3 +174,39 @@ func webhookP99(rang []rig.Caller) float64 {
 	slices.Sort(took)
 	return took[len(took)*99/100]
 }
+
+// TestWhoeverHungUpIsCalledBack lets people give up while no operator is on duty. When the operators
+// begin their day, each of those people is given to one of them, once, who is connected with them.
+func TestWhoeverHungUpIsCalledBack(t *testing.T) {
+	r := start(t, nil)
+	policy := apology
+	policy.FollowUps.Abandoned = notify.FollowUp{Action: notify.FollowUpTask}
+	if err := r.Simulator.Behave(t.Context(), func(b *simulator.Behaviour) { b.Operators.TalkMS = simulator.Span{LeastMS: 100, MostMS: 200} }); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.OpenCallCentre(t.Context(), 3, policy); err != nil {
+		t.Fatal(err)
+	}
+	duty := func(activity string) {
+		if err := r.Simulator.Move(t.Context(), activity); err != nil {
+			t.Fatal(err)
+		}
+	}
+	duty("Offline")
+	const n = 5
+	if err := r.Simulator.Ring(t.Context(), simulator.Callers{From: rig.Number(0), Calls: n, PerSecond: 10, PatienceMS: &simulator.Span{LeastMS: 1000, MostMS: 1000}}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, time.Minute, "there is a task for each caller", func(ctx context.Context) (bool, error) {
+		rows, err := r.Ledger.InboundRows(ctx)
+		return err == nil && len(rows) == n && !slices.ContainsFunc(rows, func(row rig.InboundRow) bool {
+			return !row.Closed || row.State != notify.InboundAbandoned || *row.FollowUp != "task"
+		}), err
+	})
+	duty("On duty")
+	await(t, time.Minute, "everybody is called back", func(ctx context.Context) (bool, error) {
+		dialed, err := r.Simulator.Dialed(ctx)
+		slices.Sort(dialed)
+		return err == nil && slices.Equal(dialed, []string{rig.Number(0), rig.Number(1), rig.Number(2), rig.Number(3), rig.Number(4)}), err
+	})
+}

@@ -74,6 +74,37 @@ func readInstruction(r reply) (instruction, error) {
 	return do, nil
 }
 
+// askForDocument asks for what an operator hears who was called by the instruction call. A document with <Dial>
+// connects him with a number, of which the simulator notes that it was dialed.
+func (w *world) askForDocument(r *reservation) {
+	w.mu.Lock()
+	ws := r.task.ws
+	to, _ := r.worker.known["contact_uri"].(string)
+	w.mu.Unlock()
+	hook := ws.hook(r.document)
+	reply := w.ask(w.living, callback{hook: hook, status: "voice", token: randomHex(), params: url.Values{
+		"AccountSid": {ws.account}, "ApiVersion": {apiVersion}, "CallSid": {newSID("CA")}, "CallStatus": {"in-progress"},
+		"Direction": {"outbound-api"}, "To": {to}, "Called": {to},
+	}})
+	verbs, err := parseDocument(reply.body, []string{"Say", "Play", "Pause", "Dial", "Hangup"})
+	if err != nil || reply.trouble != "" {
+		w.logger.Warn("the document for an operator failed", "reservation", r.sid, "status", reply.status, "error", err)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, v := range verbs {
+		if v.name != "Dial" {
+			continue
+		}
+		number := v.text
+		for _, inner := range v.inner {
+			number += inner.text
+		}
+		w.dialed = append(w.dialed, number)
+	}
+}
+
 // assignment is one assignment callback that was made.
 type assignment struct {
 	took   time.Duration // until what it was answered had been done

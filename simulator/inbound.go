@@ -230,7 +230,7 @@ func (w *world) inboundItems() answer {
 			}
 		}
 	}
-	return jsonAnswer(http.StatusOK, map[string][]inboundItem{"items": items})
+	return jsonAnswer(http.StatusOK, map[string]any{"items": items, "dialed": append([]string{}, w.dialed...)})
 }
 
 // postOperators has every worker move to an activity, by its name, as people do who begin or end their day.

@@ -177,6 +177,7 @@ type instruction struct {
 	PostWorkActivity string `json:"post_work_activity_sid"`
 	To               string `json:"to"`
 	From             string `json:"from"`
+	URL              string `json:"url"` // of a call: the document for the operator
 }
 
 // follow does what the application wants done with the reservation.
@@ -208,8 +209,17 @@ func (w *world) follow(r *reservation, do instruction) error {
 		}
 		r.instructed, r.postWorkActivity = true, next
 		w.ring(r)
+	case "call":
+		if !isWebURL(do.URL) || do.From == "" {
+			return errors.New("the instruction call needs a url, and a number in from")
+		}
+		if contact, _ := r.worker.known["contact_uri"].(string); do.To == "" && contact == "" {
+			return errors.New("neither the instruction nor the worker says whom to call")
+		}
+		r.instructed, r.postWorkActivity, r.document = true, next, do.URL
+		w.ring(r)
 	default:
-		return fmt.Errorf("the instruction %q is not known here; known are accept, reject, dequeue and conference",
+		return fmt.Errorf("the instruction %q is not known here; known are accept, reject, dequeue, conference and call",
 			do.Instruction)
 	}
 	return nil
@@ -240,10 +250,15 @@ func (w *world) ring(r *reservation) {
 	})
 }
 
-// bridge connects the caller with the operator, who hangs up when they have talked.
+// bridge connects the caller with the operator, who hangs up when they have talked. One who was called by the
+// instruction call hears its document first, which may connect him with somebody.
 func (w *world) bridge(r *reservation, talk time.Duration) {
 	w.accept(r)
-	r.task.stay.answered(r.worker)
+	if r.task.stay != nil {
+		r.task.stay.answered(r.worker)
+	} else {
+		w.background(func() { w.askForDocument(r) })
+	}
 	w.timetable.after(talk, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -257,7 +272,9 @@ func (w *world) hangUp(t *task, result string) {
 		return
 	}
 	w.completeTask(t, "hangup")
-	t.stay.end(result)
+	if t.stay != nil {
+		t.stay.end(result)
+	}
 }
 
 func (w *world) completeTask(t *task, reason string) {

@@ -77,9 +77,16 @@ func (ws *workspace) keepTasks(w *world) {
 		settle: func() { w.route(ws) },
 		filter: func(f *form) func(*task) bool {
 			wanted := f.values["AssignmentStatus"]
+			var fits expression
+			if f.has("EvaluateTaskAttributes") {
+				var err error
+				if fits, err = parseExpression(f.text("EvaluateTaskAttributes")); err != nil {
+					f.refuse(20001, "EvaluateTaskAttributes: %v", err)
+				}
+			}
 			return func(t *task) bool {
 				return (len(wanted) == 0 || slices.Contains(wanted, t.status)) &&
-					(!f.has("WorkflowSid") || t.workflow.sid == f.text("WorkflowSid"))
+					(!f.has("WorkflowSid") || t.workflow.sid == f.text("WorkflowSid")) && (fits == nil || fits.holds(t.known))
 			}
 		},
 	}
@@ -211,6 +218,7 @@ type reservation struct {
 	status           string
 	instructed       bool // it is known what to do with it
 	postWorkActivity *activity
+	document         string // URL of what an operator hears who is called by the instruction call
 }
 
 func (t *task) keepReservations(w *world) {

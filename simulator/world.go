@@ -39,7 +39,8 @@ type world struct {
 	writes      int // creates, updates and deletes there that were done
 	events      int // attempts to tell of TaskRouter's events
 	assignments []assignment
-	expected    int // inbound calls that were asked for
+	dialed      []string // numbers that operators were connected with by a document
+	expected    int      // inbound calls that were asked for
 	inbound     []*inboundCall
 	inboundCall map[string]*inboundCall // by SID
 	lines       map[string]*line        // of callers who wait, by workflow

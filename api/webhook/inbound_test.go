@@ -299,7 +299,7 @@ func TestAnOperatorIsConnectedAsThePolicySays(t *testing.T) {
 		"a task of calling back": {openHouse(), func(_ *apitest.API, form url.Values) {
 			form.Set("TaskAttributes", fmt.Sprintf(`{"todoku_callback_for": %q, "to": %q}`, callID(1), apitest.Number))
 		}, map[string]any{
-			"instruction": "call", "to": "client:operator", "url": apitest.PublicURL + webhooks + "call-back?id=" + callID(1).String() + "#rc=5&rp=all", "accept": true,
+			"instruction": "call", "to": "client:operator", "from": apitest.Number, "url": apitest.PublicURL + webhooks + "call-back?id=" + callID(1).String() + "#rc=5&rp=all", "accept": true,
 			"post_work_activity_sid": sid("WA", 1),
 		}},
 		"somebody else's task":    {openHouse(), func(_ *apitest.API, form url.Values) { form.Set("TaskAttributes", `{"type": "chat"}`) }, map[string]any{}},

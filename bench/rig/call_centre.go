@@ -152,6 +152,18 @@ func (s *Simulator) Callers(ctx context.Context) ([]Caller, error) {
 	return answer.Items, err
 }
 
+// Dialed are the numbers with which operators were connected who had a task of calling back.
+func (s *Simulator) Dialed(ctx context.Context) ([]string, error) {
+	var answer struct{ Dialed []string }
+	err := s.control(ctx, http.MethodGet, "inbound", nil, &answer)
+	return answer.Dialed, err
+}
+
+// Move has every operator change to an activity.
+func (s *Simulator) Move(ctx context.Context, activity string) error {
+	return s.control(ctx, http.MethodPost, "operators", map[string]string{"activity": activity}, nil)
+}
+
 // Assignments are how long the answers to assignment callbacks took.
 type Assignments struct {
 	Made, Failed int
