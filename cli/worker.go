@@ -66,6 +66,7 @@ func terms(s *settings.Settings) activities.Terms {
 	}
 	if s.PublicURL != "" {
 		t.CallbackURL = webhook.CallbackURL(s.PublicURL)
+		t.TaskRouterURLs = webhook.TaskRouterURLs(s.PublicURL)
 	}
 	return t
 }

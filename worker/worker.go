@@ -101,8 +101,11 @@ func (w *Worker) workers() []worker.Worker {
 	carry.RegisterWorkflow(workflows.Batch)
 	carry.RegisterWorkflow(workflows.Reconcile)
 	carry.RegisterWorkflow(workflows.InboundCall)
+	carry.RegisterWorkflow(workflows.TaskRouter)
 	all := []worker.Worker{carry}
-	for _, queue := range []string{activities.SendSMSQueue, activities.SendCallQueue, activities.StatusCheckQueue, activities.InboundQueue} {
+	for _, queue := range []string{
+		activities.SendSMSQueue, activities.SendCallQueue, activities.StatusCheckQueue, activities.InboundQueue, activities.TaskRouterQueue,
+	} {
 		act := worker.New(c, queue, worker.Options{
 			DisableRegistrationAliasing: true,
 			DisableWorkflowWorker:       true,
@@ -153,6 +156,11 @@ func (w *Worker) background(ctx context.Context) {
 	g.Go(func() error {
 		inbound := Inbound{Store: w.Store, Starter: w.Starter, Log: w.Log, CheckAfter: w.Activities.Terms.StatusCheckDelay}
 		inbound.Run(ctx)
+		return nil
+	})
+	g.Go(func() error {
+		taskRouter := TaskRouter{Store: w.Store, Starter: w.Starter, Log: w.Log}
+		taskRouter.Run(ctx)
 		return nil
 	})
 	g.Go(func() error {

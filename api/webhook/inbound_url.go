@@ -4,6 +4,8 @@ import (
 	"net/url"
 
 	"github.com/google/uuid"
+
+	"github.com/todoku/todoku/taskrouter"
 )
 
 // The paths that Twilio calls about calls that come in. Four of them are given to Twilio when
@@ -24,6 +26,17 @@ const (
 // InboundURL is the address of one of the paths, for Twilio. It asks Twilio to call again when no
 // good answer comes.
 func InboundURL(publicURL, path string) string { return publicURL + path + "#" + repeat }
+
+// TaskRouterURLs are the addresses that Twilio is given when TaskRouter is set up.
+func TaskRouterURLs(publicURL string) taskrouter.URLs {
+	return taskrouter.URLs{
+		Voice:       InboundURL(publicURL, VoicePath),
+		VoiceStatus: InboundURL(publicURL, VoiceStatusPath),
+		Wait:        InboundURL(publicURL, waitPath),
+		Assignment:  InboundURL(publicURL, AssignmentPath),
+		Events:      InboundURL(publicURL, TaskEventPath),
+	}
+}
 
 // addresses makes the addresses in our answers. Those about a call whose row is already known carry
 // nothing but its id.
