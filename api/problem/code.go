@@ -44,6 +44,7 @@ const (
 	BatchFinished           Code = "batch_finished"
 	BatchCanceled           Code = "batch_canceled"
 	UploadIncomplete        Code = "upload_incomplete"
+	TaskRouterRunNotFound   Code = "taskrouter_run_not_found"
 )
 
 // What can be read and is wrong.
@@ -76,6 +77,8 @@ const (
 	TooManyRecipients       Code = "too_many_recipients"
 	TemplateColumnMissing   Code = "template_column_missing"
 	SendIntervalInvalid     Code = "send_interval_invalid"
+	TaskRouterAction        Code = "taskrouter_action_unknown"
+	TaskRouterFile          Code = "taskrouter_file_invalid"
 )
 
 // What is not the caller's fault.
@@ -123,6 +126,7 @@ var Codes = []Entry{
 	{BatchNotFound, http.StatusNotFound, "No such batch", "Check the id: it is the UUID that the answer to the POST gave."},
 	{SenderNotFound, http.StatusNotFound, "No such sender", "See GET /api/v1/senders for the ids."},
 	{InboundCallNotFound, http.StatusNotFound, "No such call", "See GET /api/v1/inbound/calls for the ids."},
+	{TaskRouterRunNotFound, http.StatusNotFound, "No such run of TaskRouter", "Check the id: it is the UUID that the answer to the POST gave."},
 	{MethodNotAllowed, http.StatusMethodNotAllowed, "The address has no such method", "Use one of the methods in the header Allow."},
 	{RequestTimeout, http.StatusRequestTimeout, "The body did not arrive in time", "Send it again."},
 	{NameTaken, http.StatusConflict, "The name is taken", "Choose another name."},
@@ -185,6 +189,8 @@ var Codes = []Entry{
 	{notify.CSVRowColumnCount, http.StatusUnprocessableEntity, "A row has another number of columns than the first one", "Put cells that hold commas or line breaks in quotes."},
 	{notify.CSVRowMisplacedMark, http.StatusUnprocessableEntity, "A quote stands within a cell", "Put the cell in quotes and write the quote twice."},
 	{SendIntervalInvalid, http.StatusUnprocessableEntity, "The pace is out of range", "Choose from 0 to 3,600,000 milliseconds."},
+	{TaskRouterAction, http.StatusUnprocessableEntity, "There is no such action", "Use plan, apply or destroy."},
+	{TaskRouterFile, http.StatusUnprocessableEntity, "The file of TaskRouter is wrong", "Mend the line that the detail names."},
 	{notify.CodePlaceholderUnclosed, http.StatusUnprocessableEntity, "A placeholder is not closed", "Write }} after its name."},
 	{notify.CodePlaceholderUnopened, http.StatusUnprocessableEntity, "A placeholder is not opened", "Write {{ before its name."},
 	{notify.CodePlaceholderEmpty, http.StatusUnprocessableEntity, "A placeholder has no name", "Write one, as in {{name}}."},

@@ -31,6 +31,8 @@ type Starter interface {
 	StartBatch(ctx context.Context, workflowID string, id uuid.UUID, channel notify.Channel) error
 	// Wake makes a workflow look at the ledger at once, and reports whether there is such a workflow.
 	Wake(ctx context.Context, workflowID string) (alive bool, err error)
+	// StartTaskRouter has the runs carried out that wait at TaskRouter.
+	StartTaskRouter(ctx context.Context) error
 	// WorkflowURL is a workflow's page in Temporal's Web UI, or empty when there is none.
 	WorkflowURL(workflowID string) string
 }
@@ -64,6 +66,7 @@ func (a *API) Register(to huma.API) {
 	a.registerTemplates(to)
 	a.registerSenders(to)
 	a.registerInbound(to)
+	a.registerTaskRouter(to)
 }
 
 const bearer = "bearer" // the name of the security scheme
