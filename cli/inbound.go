@@ -29,8 +29,8 @@ says. 'todoku taskrouter status' shows how the queue is doing.`
 
 func newInboundList() *cobra.Command {
 	var (
-		state, from, to, after string
-		limit                  int
+		state, phone, from, to, after string
+		limit                         int
 	)
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -47,7 +47,7 @@ abandoned are final. Times are written as '2026-04-01 09:00' in the zone of DEFA
 				return usageErrorf("--limit must be from 1 to 200")
 			}
 			query := url.Values{"limit": {strconv.Itoa(limit)}}
-			for name, value := range map[string]string{"state": strings.ToUpper(state), "cursor": after} {
+			for name, value := range map[string]string{"state": strings.ToUpper(state), "phone": phone, "cursor": after} {
 				if value != "" {
 					query.Set(name, value)
 				}
@@ -66,6 +66,7 @@ abandoned are final. Times are written as '2026-04-01 09:00' in the zone of DEFA
 		},
 	}
 	cmd.Flags().StringVar(&state, "state", "", "only those in this `state`")
+	cmd.Flags().StringVar(&phone, "phone", "", "only from this whole `number`, in any form")
 	cmd.Flags().StringVar(&from, "from", "", "only first heard of at this `time` or later")
 	cmd.Flags().StringVar(&to, "to", "", "only first heard of before this `time`")
 	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most, up to 200")

@@ -69,6 +69,7 @@ CREATE TABLE inbound_calls (
 CREATE INDEX inbound_calls_newest ON inbound_calls (created_at, id);
 CREATE INDEX inbound_calls_open ON inbound_calls (waiting_at) WHERE state IN ('RECEIVED', 'WAITING', 'RESERVED', 'ANSWERED');
 CREATE INDEX inbound_calls_state ON inbound_calls (state, created_at, id);
+CREATE INDEX inbound_calls_caller ON inbound_calls (from_number, created_at, id);
 CREATE INDEX inbound_calls_received ON inbound_calls (received_at);
 
 -- The relay starts workflows for calls that have none, and tells the others what changed.

@@ -63,6 +63,7 @@ func (c InboundCall) Place() Place { return Place{c.CreatedAt, c.ID} }
 // InboundFilter chooses calls. Its zero value chooses all; what is set must all fit.
 type InboundFilter struct {
 	State                  notify.InboundState
+	From                   string    // the caller's number, in E.164
 	CreatedFrom, CreatedTo time.Time // the first inclusive, the second not
 }
 
@@ -80,6 +81,9 @@ func (s *Store) InboundCalls(ctx context.Context, filter InboundFilter, after *P
 	}
 	if filter.State != "" {
 		where("c.state = ?::inbound_state", filter.State)
+	}
+	if filter.From != "" {
+		where("c.from_number = ?", filter.From)
 	}
 	if !filter.CreatedFrom.IsZero() {
 		where("c.created_at >= ?", filter.CreatedFrom)

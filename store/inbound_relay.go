@@ -21,26 +21,32 @@ type InboundNews struct {
 	Version    int
 }
 
-// UntoldInbound lists calls with news for their workflows, the most overdue first, and then those
-// whose workflows have not looked at them when they should have.
-func (s *Store) UntoldInbound(ctx context.Context, limit int) ([]InboundNews, error) {
+// TakeInboundNews takes on calls with news for their workflows, the most overdue first, and calls whose
+// workflows have not looked at them when they should have. For a few seconds nobody else takes them on;
+// then they are there again, unless they were marked told.
+func (s *Store) TakeInboundNews(ctx context.Context, limit int) ([]InboundNews, error) {
 	news, err := many(ctx, s, pgx.RowToStructByPos[InboundNews], `
-		SELECT c.id, c.workflow_id, c.started_at IS NOT NULL, c.state::text,
-			coalesce(CASE WHEN c.answered_at IS NOT NULL THEN c.answered_by WHEN c.state = 'RESERVED' THEN c.phase_operator END, ''), c.version
-		FROM (
-			(SELECT * FROM inbound_calls
+		WITH untold AS MATERIALIZED (
+			SELECT id FROM inbound_calls
 			WHERE closed_at IS NULL AND told_version < version AND relay_at <= clock_timestamp()
 			ORDER BY relay_at
-			LIMIT $1)
-			UNION ALL
-			(SELECT * FROM inbound_calls
-			WHERE closed_at IS NULL AND look_by <= clock_timestamp() AND told_version >= version
+			LIMIT $1
+			FOR UPDATE SKIP LOCKED
+		), neglected AS MATERIALIZED (
+			SELECT id FROM inbound_calls
+			WHERE closed_at IS NULL AND look_by <= clock_timestamp()
 			ORDER BY look_by
-			LIMIT $1)
-		) AS c
-		LIMIT $1`, limit)
+			LIMIT $1
+			FOR UPDATE SKIP LOCKED
+		)
+		UPDATE inbound_calls c SET relay_at = clock_timestamp() + interval '5 seconds',
+			look_by = CASE WHEN c.look_by <= clock_timestamp() THEN clock_timestamp() + interval '30 seconds' ELSE c.look_by END
+		FROM (SELECT id FROM untold UNION SELECT id FROM neglected) AS due
+		WHERE c.id = due.id
+		RETURNING c.id, c.workflow_id, c.started_at IS NOT NULL, c.state::text,
+			coalesce(CASE WHEN c.answered_at IS NOT NULL THEN c.answered_by WHEN c.state = 'RESERVED' THEN c.phase_operator END, ''), c.version`, limit)
 	if err != nil {
-		return nil, fmt.Errorf("list calls with news: %w", err)
+		return nil, fmt.Errorf("take on calls with news: %w", err)
 	}
 	return news, nil
 }
@@ -67,7 +73,8 @@ func (s *Store) MarkInboundTold(ctx context.Context, patience time.Duration, tol
 		)
 		UPDATE inbound_calls c SET
 			workflow_id = told.workflow_id, started_at = coalesce(c.started_at, clock_timestamp()),
-			told_version = greatest(c.told_version, told.version), look_by = clock_timestamp() + $4::interval
+			told_version = greatest(c.told_version, told.version), look_by = clock_timestamp() + $4::interval,
+			relay_at = CASE WHEN c.version > told.version THEN clock_timestamp() + interval '`+callsWait+`' ELSE c.relay_at END
 		FROM told
 		WHERE c.id = told.id`,
 		column(told, func(t InboundTold) uuid.UUID { return t.ID }), column(told, func(t InboundTold) string { return t.WorkflowID }),

@@ -336,7 +336,7 @@ func TestNewsOfACallReachItsWorkflowOnce(t *testing.T) {
 		if _, err := db.Exec(t.Context(), `UPDATE inbound_calls SET relay_at = now() - interval '1 minute'`); err != nil {
 			t.Fatal(err)
 		}
-		news, err := s.UntoldInbound(t.Context(), 10)
+		news, err := s.TakeInboundNews(t.Context(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,8 +24,7 @@ const (
 
 // Inbound is the relay of calls that come in: it starts their workflows and tells them what the ledger
 // has learnt, many events at once where Temporal is slower than they come. Workflows that are closed or
-// gone are replaced. It also measures the queue. Every worker runs one; what two of them tell is told
-// once more, which does no harm.
+// gone are replaced. It also measures the queue. Every worker runs one; they share the calls.
 type Inbound struct {
 	Store   *store.Store
 	Starter *starter.Starter
@@ -60,7 +59,7 @@ func (i *Inbound) Run(ctx context.Context) {
 
 // tell brings the news of some calls to their workflows, and returns of how many.
 func (i *Inbound) tell(ctx context.Context) (int, error) {
-	news, err := i.Store.UntoldInbound(ctx, inboundLimit)
+	news, err := i.Store.TakeInboundNews(ctx, inboundLimit)
 	if err != nil || len(news) == 0 {
 		return 0, err
 	}

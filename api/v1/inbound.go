@@ -85,12 +85,13 @@ type inboundListInput struct {
 	Cursor      string `query:"cursor" doc:"next_cursor of the page before."`
 	Limit       int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
 	State       string `query:"state" example:"ABANDONED" doc:"Only those in this state."`
+	Phone       string `query:"phone" example:"090-1234-5678" doc:"Only from this caller: the whole number, in any form that can be called; a + is written %2B in a query."`
 	CreatedFrom string `query:"created_from" example:"2026-04-01T00:00:00+09:00" doc:"First heard of then or later: RFC 3339 with an offset."`
 	CreatedTo   string `query:"created_to" example:"2026-04-02T00:00:00+09:00" doc:"First heard of before then."`
 }
 
 func (a *API) listInboundCalls(ctx context.Context, in *inboundListInput) (*struct{ Body InboundCallPage }, error) {
-	filter, after, err := in.read()
+	filter, after, err := in.read(a.Settings.DefaultRegion)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func (a *API) listInboundCalls(ctx context.Context, in *inboundListInput) (*stru
 }
 
 // read names every parameter that it cannot read.
-func (in *inboundListInput) read() (filter store.InboundFilter, after *store.Place, err error) {
+func (in *inboundListInput) read(region string) (filter store.InboundFilter, after *store.Place, err error) {
 	var wrong []string
 	if in.Cursor != "" {
 		if after, err = parseCursor(in.Cursor); err != nil {
@@ -117,6 +118,13 @@ func (in *inboundListInput) read() (filter store.InboundFilter, after *store.Pla
 	}
 	if filter.State = notify.InboundState(in.State); in.State != "" && !slices.Contains(notify.InboundStates, filter.State) {
 		wrong = append(wrong, "state: there is no such state: use "+joined(notify.InboundStates))
+	}
+	if in.Phone != "" {
+		number, err := notify.ParsePhoneNumber(in.Phone, region)
+		if err != nil {
+			wrong = append(wrong, "phone: "+err.Error())
+		}
+		filter.From = number.E164
 	}
 	for _, moment := range []struct {
 		name, typed string

@@ -89,6 +89,16 @@ func TestCallsAreListedAPageAtATime(t *testing.T) {
 	}
 }
 
+func TestACallersCallsAreFoundByTheNumber(t *testing.T) {
+	a := apitest.Start(t)
+	receive(t, a, notify.WordReceived)
+	for phone, want := range map[string]int{"090-1234-5678": 1, "%2B819012345678": 1, "090-1234-5679": 0} {
+		if items, _ := a.Do("GET", "/api/v1/inbound/calls?phone="+phone, "").Body["items"].([]any); len(items) != want {
+			t.Errorf("%s: %d calls, want %d", phone, len(items), want)
+		}
+	}
+}
+
 func TestBadQuestionsAboutCalls(t *testing.T) {
 	a := apitest.Start(t)
 	for path, want := range map[string]struct {
@@ -98,6 +108,7 @@ func TestBadQuestionsAboutCalls(t *testing.T) {
 		"/api/v1/inbound/calls?state=lost":                      {422, "parameter_invalid"},
 		"/api/v1/inbound/calls?cursor=x":                        {422, "parameter_invalid"},
 		"/api/v1/inbound/calls?created_from=yesterday":          {422, "parameter_invalid"},
+		"/api/v1/inbound/calls?phone=12":                        {422, "parameter_invalid"},
 		"/api/v1/inbound/calls?limit=201":                       {422, "parameter_invalid"},
 		"/api/v1/inbound/calls?colour=red":                      {422, "parameter_invalid"},
 		"/api/v1/inbound/statistics?within_minutes=0":           {422, "parameter_invalid"},
