@@ -57,8 +57,10 @@ func (c *Calls) instruct(policy notify.InboundPolicy, a carrier.Assignment, chan
 		}
 	case a.Event.CallSID == "":
 		return instruction{}
-	case change.State.Final(): // the caller has gone: the operator's phone must not ring
-		return instruction{Instruction: "reject"}
+	case change.State.Final():
+		// The caller has gone or is about to, and Twilio cancels the task: the operator's phone must not
+		// ring. To reject it would bring the next operator, and the next, until then.
+		return instruction{}
 	case policy.Instruction == "conference":
 		return instruction{
 			Instruction: "conference", From: from, PostWorkActivitySID: policy.PostWorkActivitySID, EndConferenceOnCustomerExit: true,

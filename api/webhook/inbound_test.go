@@ -295,7 +295,7 @@ func TestAnOperatorIsConnectedAsThePolicySays(t *testing.T) {
 		}},
 		"the caller has gone": {openHouse(), func(a *apitest.API, _ url.Values) {
 			a.Callback(webhooks+"voice-status", inboundCall(1, "CallStatus=completed"))
-		}, map[string]any{"instruction": "reject"}},
+		}, map[string]any{}},
 		"a task of calling back": {openHouse(), func(_ *apitest.API, form url.Values) {
 			form.Set("TaskAttributes", fmt.Sprintf(`{"todoku_callback_for": %q, "to": %q}`, callID(1), apitest.Number))
 		}, map[string]any{
