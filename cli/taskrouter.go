@@ -241,8 +241,10 @@ func printTaskRouterRun(out io.Writer, run v1.TaskRouterRun) error {
 	var err error
 	switch {
 	case run.Problem != nil:
-		fmt.Fprintf(out, "it came to an end early: %s\n", strings.TrimSpace(*run.Problem))
-		_, err = fmt.Fprintln(out, "Mend that and apply again: what was done stays, and the rest is done then.")
+		_, err = fmt.Fprintf(out, "it came to an end early: %s\n", strings.TrimSpace(*run.Problem))
+		if err == nil && run.Action != "plan" {
+			_, err = fmt.Fprintln(out, "Mend that and give the command again: what was done stays, and the rest is done then.")
+		}
 	case summary == "":
 		_, err = fmt.Fprintln(out, "nothing is to be changed")
 	default:

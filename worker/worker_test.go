@@ -22,6 +22,7 @@ import (
 	"github.com/todoku/todoku/simulator"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
+	"github.com/todoku/todoku/taskrouter"
 	"github.com/todoku/todoku/worker"
 	"github.com/todoku/todoku/workflows"
 )
@@ -82,6 +83,8 @@ func newHouse(t *testing.T) *house {
 	go func() {
 		w := worker.Worker{Store: s, Starter: temporal, Log: logger, Activities: &activities.Activities{Store: s, Carrier: c, Log: logger,
 			Terms: activities.Terms{ShardSize: 100, StatusCheckDelay: time.Second, AmbiguityWindow: time.Second, SendDeadline: time.Hour,
+				TaskRouterURLs: taskrouter.URLs{Voice: "https://t.example.com/voice", VoiceStatus: "https://t.example.com/status", Wait: "https://t.example.com/wait",
+					Assignment: "https://t.example.com/assign", Events: "https://t.example.com/events"},
 				Inbound: activities.InboundTerms{From: func(notify.Channel) string { return "+15005550006" }, Countries: []string{"US"}}}}}
 		stopped <- w.Run(ctx, listener)
 	}()

@@ -119,6 +119,7 @@ func replayer() worker.WorkflowReplayer {
 	r.RegisterWorkflow(workflows.Batch)
 	r.RegisterWorkflow(workflows.Reconcile)
 	r.RegisterWorkflow(workflows.InboundCall)
+	r.RegisterWorkflow(workflows.TaskRouter)
 	return r
 }
 

@@ -42,6 +42,10 @@ var shownElsewhere = map[problem.Code]string{
 	problem.BatchCanceled:        "TestABatchIsControlled",
 	problem.TooManyRecipients:    "TestABatchHasAtMostAMillionRows",
 	problem.SendIntervalInvalid:  "TestABatchIsControlled",
+
+	problem.TaskRouterRunNotFound: "TestRunsThatMakeNoSense",
+	problem.TaskRouterAction:      "TestRunsThatMakeNoSense",
+	problem.TaskRouterFile:        "TestRunsThatMakeNoSense",
 }
 
 // batchCodes are answered to bulk requests only, and shown by TestBadBatches.
