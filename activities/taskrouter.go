@@ -41,20 +41,29 @@ func (a *Activities) CarryOutTaskRouter(ctx context.Context) (more bool, err err
 	}
 	s := &setup{Activities: a, twilio: a.Carrier.TaskRouter(), run: run}
 	err = s.carryOut(ctx)
-	switch class := carrier.ClassOf(err); {
-	case ctx.Err() != nil, store.IsOutage(err):
+	refused, fromTwilio := errors.AsType[*carrier.Error](err)
+	forNow := fromTwilio && (refused.Class == carrier.SafeToRetry || refused.Class == carrier.Ambiguous)
+	switch {
+	case ctx.Err() != nil, !fromTwilio && store.IsOutage(err):
 		return false, err
-	case (class == carrier.SafeToRetry || class == carrier.Ambiguous) && activity.GetInfo(ctx).Attempt < taskRouterTries:
-		return false, err
+	case forNow && s.done > 0: // it comes forward: the tries are counted anew
+		a.Log.Warn("a run of TaskRouter goes on in a new try", "run_id", run.ID, "error", refused)
+		return true, nil
+	case forNow && activity.GetInfo(ctx).Attempt < taskRouterTries:
+		return false, refused // without the names and numbers around it, which are not for Temporal
 	}
 	problem := ""
-	if err != nil {
+	switch {
+	case err == nil:
+		a.Log.Info("a run of TaskRouter is finished", "run_id", run.ID, "action", run.Action, "changes", s.done+len(s.planned))
+	case fromTwilio:
 		problem = err.Error()
-		a.Log.Warn("a run of TaskRouter came to an end early", "run_id", run.ID, "action", run.Action, "error", err)
-	} else {
-		a.Log.Info("a run of TaskRouter is finished", "run_id", run.ID, "action", run.Action, "changes", len(s.done))
+		a.Log.Warn("a run of TaskRouter came to an end early", "run_id", run.ID, "action", run.Action, "error", refused)
+	default: // what is wrong with a file is for its author: it may have numbers in it
+		problem = err.Error()
+		a.Log.Warn("a run of TaskRouter came to an end early: the run says why", "run_id", run.ID, "action", run.Action)
 	}
-	return true, a.Store.FinishTaskRouterRun(ctx, run.ID, s.done, s.notes, problem)
+	return true, a.Store.FinishTaskRouterRun(ctx, run.ID, s.planned, s.notes, problem)
 }
 
 // setup is one run.
@@ -67,8 +76,9 @@ type setup struct {
 	made  []store.TaskRouterObject // by us
 	in    map[string]string        // the workspace of what is in one, by SID
 
-	done  []taskrouter.Change
-	notes []string
+	planned []taskrouter.Change
+	done    int // changes that were made
+	notes   []string
 }
 
 func (s *setup) carryOut(ctx context.Context) (err error) {
@@ -99,7 +109,7 @@ func (s *setup) carryOut(ctx context.Context) (err error) {
 		return err
 	}
 	if s.run.Action == TaskRouterPlan {
-		s.done = changes
+		s.planned = changes
 		return nil
 	}
 	for _, change := range changes {
@@ -233,8 +243,8 @@ func (s *setup) do(ctx context.Context, workspace string, change taskrouter.Chan
 		}
 		return fmt.Errorf("%s%s %q: %w", where, change.Kind, change.Name, err)
 	}
-	s.done = append(s.done, change)
-	return nil
+	s.done++
+	return s.Store.AddTaskRouterChange(ctx, s.run.ID, change)
 }
 
 // workspaceFor is the SID of the workspace that a kind of object is in, empty for those that are in none.
@@ -391,7 +401,10 @@ func (s *setup) restore(ctx context.Context, m store.TaskRouterObject) error {
 		if err := s.twilio.Update(ctx, "", taskrouter.Object{Kind: m.Kind, Name: m.Name, SID: m.SID, Fields: back}); err != nil {
 			return fmt.Errorf("%s %s: %w", m.Kind, m.Name, err)
 		}
-		s.done = append(s.done, change)
+		s.done++
+		if err := s.Store.AddTaskRouterChange(ctx, s.run.ID, change); err != nil {
+			return err
+		}
 	}
 	return s.Store.ForgetTaskRouterObject(ctx, m.ID)
 }

@@ -7,9 +7,7 @@ import (
 	"maps"
 
 	"github.com/google/uuid"
-	twilio "github.com/twilio/twilio-go/client"
 	taskrouter "github.com/twilio/twilio-go/rest/taskrouter/v1"
-	"net/http"
 )
 
 // CallbackTask is a task for an operator to call somebody back. It names the call and not the number.
@@ -60,10 +58,5 @@ func (c *Client) EnsureCallbackTask(ctx context.Context, task CallbackTask) (sid
 // beginTasks is begin, for TaskRouter.
 func (c *Client) beginTasks(ctx context.Context, op string) (*exchange, *taskrouter.ApiService) {
 	e := &exchange{client: c, ctx: ctx, op: op, limit: singleAnswerLimit, private: []string{c.accountSID, c.authToken}}
-	sender := &twilio.Client{Credentials: twilio.NewCredentials(c.accountSID, c.authToken), HTTPClient: &http.Client{Transport: e}}
-	sender.SetAccountSid(c.accountSID)
-	if c.userAgent != "" {
-		sender.UserAgentExtensions = []string{c.userAgent}
-	}
-	return e, taskrouter.NewApiService(&twilio.RequestHandler{Client: sender, Edge: c.edge, Region: c.region})
+	return e, taskrouter.NewApiService(e.handler())
 }

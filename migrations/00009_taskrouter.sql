@@ -14,6 +14,7 @@ CREATE TABLE taskrouter_runs (
 );
 
 CREATE INDEX taskrouter_runs_unfinished ON taskrouter_runs (requested_at, id) WHERE finished_at IS NULL;
+CREATE INDEX taskrouter_runs_finished ON taskrouter_runs (finished_at);
 
 -- What Todoku made at Twilio, and so may delete; and what numbers had before Todoku changed them. A row
 -- is written before its object is made: one whose answer was lost is known by its name then.

@@ -59,26 +59,48 @@ func (s *Store) NextTaskRouterRun(ctx context.Context) (TaskRouterRun, error) {
 	return run, nil
 }
 
-// FinishTaskRouterRun writes down what a run has done, and why it came to an end early, unless that is empty. The
-// first word about a run stays.
-func (s *Store) FinishTaskRouterRun(ctx context.Context, id uuid.UUID, changes []taskrouter.Change, notes []string, problem string) error {
-	if changes == nil {
-		changes = []taskrouter.Change{}
+// AddTaskRouterChange writes down what a run has just done.
+func (s *Store) AddTaskRouterChange(ctx context.Context, id uuid.UUID, change taskrouter.Change) error {
+	encoded, err := json.Marshal([]taskrouter.Change{change})
+	if err == nil {
+		_, err = s.pool.Exec(ctx, `
+			UPDATE taskrouter_runs SET changes = changes || $2 WHERE id = $1 AND finished_at IS NULL`, id, encoded)
+	}
+	if err != nil {
+		return fmt.Errorf("write down what a run of TaskRouter has done: %w", err)
+	}
+	return nil
+}
+
+// FinishTaskRouterRun ends a run, with what a plan has found, and why it came to an end early, unless that is empty.
+// The first word about a run stays.
+func (s *Store) FinishTaskRouterRun(ctx context.Context, id uuid.UUID, planned []taskrouter.Change, notes []string, problem string) error {
+	if planned == nil {
+		planned = []taskrouter.Change{}
 	}
 	if notes == nil {
 		notes = []string{}
 	}
-	encoded, err := json.Marshal(changes)
+	encoded, err := json.Marshal(planned)
 	if err == nil {
 		_, err = s.pool.Exec(ctx, `
 			UPDATE taskrouter_runs
-			SET finished_at = clock_timestamp(), changes = $2, notes = $3, problem = nullif($4, '')
+			SET finished_at = clock_timestamp(), changes = changes || $2, notes = $3, problem = nullif($4, '')
 			WHERE id = $1 AND finished_at IS NULL`, id, encoded, notes, problem)
 	}
 	if err != nil {
 		return fmt.Errorf("finish a run of TaskRouter: %w", err)
 	}
 	return nil
+}
+
+// PurgeTaskRouterRuns forgets runs, and their files, that were over so long ago, and returns how many.
+func (s *Store) PurgeTaskRouterRuns(ctx context.Context, age time.Duration) (int64, error) {
+	tag, err := s.pool.Exec(ctx, `DELETE FROM taskrouter_runs WHERE finished_at < now() - $1::interval`, age)
+	if err != nil {
+		return 0, fmt.Errorf("purge runs of TaskRouter: %w", err)
+	}
+	return tag.RowsAffected(), nil
 }
 
 // TaskRouterObject is something at Twilio that Todoku made, or changed.

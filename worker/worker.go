@@ -136,8 +136,12 @@ func (w *Worker) awaitTemporal(ctx context.Context) bool {
 	}
 }
 
-// keysAreKept is how long the answer to a request with an Idempotency-Key is remembered.
-const keysAreKept = 48 * time.Hour
+const (
+	// keysAreKept is how long the answer to a request with an Idempotency-Key is remembered.
+	keysAreKept = 48 * time.Hour
+	// runsAreKept is how long runs of TaskRouter are remembered, whose files have numbers in them.
+	runsAreKept = 30 * 24 * time.Hour
+)
 
 // background runs the relay, and every few minutes repairs what others may have removed and forgets
 // what is too old.
@@ -191,5 +195,8 @@ func (w *Worker) repair(ctx context.Context) {
 func (w *Worker) forget(ctx context.Context) {
 	if _, err := w.Store.PurgeIdempotencyKeys(ctx, keysAreKept); err != nil && ctx.Err() == nil {
 		w.Log.Warn("old idempotency keys stay for now", "error", err)
+	}
+	if _, err := w.Store.PurgeTaskRouterRuns(ctx, runsAreKept); err != nil && ctx.Err() == nil {
+		w.Log.Warn("old runs of TaskRouter stay for now", "error", err)
 	}
 }

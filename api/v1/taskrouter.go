@@ -17,16 +17,31 @@ import (
 
 // TaskRouterRun is something that is done at TaskRouter: a plan, an apply or a destroy.
 type TaskRouterRun struct {
-	ID          uuid.UUID           `json:"id"`
-	Action      string              `json:"action" enum:"plan,apply,destroy"`
-	State       string              `json:"state" enum:"waiting,done,failed" doc:"Runs are carried out one after the other: one that waits has its turn, or will have."`
-	Changes     []taskrouter.Change `json:"changes" nullable:"false" doc:"What a plan found to be done, or what was done, in order. Of a run that failed: what was done before."`
-	Notes       []string            `json:"notes" nullable:"false" doc:"What was left alone, and why."`
-	Problem     *string             `json:"problem" doc:"Why it failed: the file, its line, and what to do."`
-	CreatedAt   time.Time           `json:"created_at"`
-	FinishedAt  *time.Time          `json:"finished_at"`
-	WorkflowID  string              `json:"workflow_id"`
-	WorkflowURL *string             `json:"workflow_url" doc:"The workflow's page in Temporal's Web UI."`
+	ID          uuid.UUID          `json:"id"`
+	Action      string             `json:"action" enum:"plan,apply,destroy"`
+	State       string             `json:"state" enum:"waiting,done,failed" doc:"Runs are carried out one after the other: one that waits has its turn, or will have."`
+	Changes     []TaskRouterChange `json:"changes" nullable:"false" doc:"What a plan found to be done, or what was done, in order. Of a run that failed: what was done before."`
+	Notes       []string           `json:"notes" nullable:"false" doc:"What was left alone, and why."`
+	Problem     *string            `json:"problem" doc:"Why it failed: the file, its line, and what to do."`
+	CreatedAt   time.Time          `json:"created_at"`
+	FinishedAt  *time.Time         `json:"finished_at"`
+	WorkflowID  string             `json:"workflow_id"`
+	WorkflowURL *string            `json:"workflow_url" doc:"The workflow's page in Temporal's Web UI."`
+}
+
+// TaskRouterChange is one step of a run.
+type TaskRouterChange struct {
+	Action taskrouter.Action       `json:"action" enum:"create,update,delete,restore" doc:"restore: a number gets its old webhooks back."`
+	Kind   taskrouter.Kind         `json:"kind" enum:"workspace,activity,task queue,worker,workflow,studio flow,phone number"`
+	Name   string                  `json:"name"`
+	Fields []TaskRouterFieldChange `json:"fields,omitempty" nullable:"false"`
+}
+
+// TaskRouterFieldChange is one parameter of Twilio's API. SIDs are written as {kind:name}.
+type TaskRouterFieldChange struct {
+	Field string `json:"field"`
+	From  string `json:"from,omitempty"`
+	To    string `json:"to"`
 }
 
 // TaskRouterObject is something at Twilio that Todoku made, or a number that it changed.
@@ -130,7 +145,7 @@ func (a *API) taskRouterObjects(ctx context.Context, _ *struct{}) (*struct{ Body
 
 func (a *API) showTaskRouterRun(run store.TaskRouterRun) TaskRouterRun {
 	shown := TaskRouterRun{
-		ID: run.ID, Action: run.Action, State: "waiting", Changes: run.Changes, Notes: run.Notes, Problem: run.Problem,
+		ID: run.ID, Action: run.Action, State: "waiting", Changes: mapped(run.Changes, showTaskRouterChange), Notes: run.Notes, Problem: run.Problem,
 		CreatedAt: run.RequestedAt, FinishedAt: run.FinishedAt, WorkflowID: taskRouterWorkflowID,
 	}
 	switch {
@@ -143,4 +158,9 @@ func (a *API) showTaskRouterRun(run store.TaskRouterRun) TaskRouterRun {
 		shown.WorkflowURL = &url
 	}
 	return shown
+}
+
+func showTaskRouterChange(c taskrouter.Change) TaskRouterChange {
+	field := func(f taskrouter.FieldChange) TaskRouterFieldChange { return TaskRouterFieldChange(f) }
+	return TaskRouterChange{Action: c.Action, Kind: c.Kind, Name: c.Name, Fields: mapped(c.Fields, field)}
 }
