@@ -108,8 +108,15 @@ func (s *setup) carryOut(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	have, err := s.Store.InboundPolicy(ctx)
+	if err != nil {
+		return err
+	}
+	policy := taskrouter.PlanPolicy(have, file.Policy(s.exist))
 	if s.run.Action == TaskRouterPlan {
-		s.planned = changes
+		if s.planned = changes; len(policy.Fields) > 0 {
+			s.planned = append(s.planned, policy)
+		}
 		return nil
 	}
 	for _, change := range changes {
@@ -117,12 +124,15 @@ func (s *setup) carryOut(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return s.Store.SaveInboundPolicy(ctx, file.Policy(s.exist))
+	if err := s.Store.SaveInboundPolicy(ctx, file.Policy(s.exist)); err != nil || len(policy.Fields) == 0 {
+		return err
+	}
+	return s.note(ctx, policy)
 }
 
 // survey lists what exists at Twilio: the workspaces of a name and all that is in them, the flows, and the number.
 func (s *setup) survey(ctx context.Context, workspace, flow, number string) error {
-	all, err := s.list(ctx, taskrouter.Workspace, "", "")
+	all, err := s.list(ctx, taskrouter.Workspaces, "", "")
 	if err != nil {
 		return err
 	}
@@ -243,6 +253,11 @@ func (s *setup) do(ctx context.Context, workspace string, change taskrouter.Chan
 		}
 		return fmt.Errorf("%s%s %q: %w", where, change.Kind, change.Name, err)
 	}
+	return s.note(ctx, change)
+}
+
+// note writes down what was done.
+func (s *setup) note(ctx context.Context, change taskrouter.Change) error {
 	s.done++
 	return s.Store.AddTaskRouterChange(ctx, s.run.ID, change)
 }
@@ -250,11 +265,11 @@ func (s *setup) do(ctx context.Context, workspace string, change taskrouter.Chan
 // workspaceFor is the SID of the workspace that a kind of object is in, empty for those that are in none.
 func (s *setup) workspaceFor(kind taskrouter.Kind, name string) string {
 	switch kind {
-	case taskrouter.Workspace, taskrouter.Flows, taskrouter.Numbers:
+	case taskrouter.Workspaces, taskrouter.Flows, taskrouter.Numbers:
 		return ""
 	}
 	for _, o := range s.exist {
-		if o.Kind == taskrouter.Workspace && o.Name == name {
+		if o.Kind == taskrouter.Workspaces && o.Name == name {
 			return o.SID
 		}
 	}
@@ -278,7 +293,7 @@ func (s *setup) create(ctx context.Context, workspaceSID string, o taskrouter.Ob
 		return err
 	}
 	s.in[made.SID] = workspaceSID
-	if o.Kind == taskrouter.Workspace { // it has activities from the first
+	if o.Kind == taskrouter.Workspaces { // it has activities from the first
 		return s.surveyWorkspace(ctx, made)
 	}
 	s.exist = append(s.exist, made)
@@ -361,13 +376,13 @@ func (s *setup) destroy(ctx context.Context) error {
 // surveyMade lists what exists in the workspaces in which we made something, with the flows and numbers.
 func (s *setup) surveyMade(ctx context.Context) error {
 	s.in = map[string]string{}
-	workspaces, err := s.list(ctx, taskrouter.Workspace, "", "")
+	workspaces, err := s.list(ctx, taskrouter.Workspaces, "", "")
 	if err != nil {
 		return err
 	}
 	for _, ws := range workspaces {
 		if slices.ContainsFunc(s.made, func(m store.TaskRouterObject) bool {
-			return m.SID == ws.SID || m.WorkspaceSID == ws.SID || m.SID == "" && m.Kind == taskrouter.Workspace && m.Name == ws.Name
+			return m.SID == ws.SID || m.WorkspaceSID == ws.SID || m.SID == "" && m.Kind == taskrouter.Workspaces && m.Name == ws.Name
 		}) {
 			if err := s.surveyWorkspace(ctx, ws); err != nil {
 				return err
@@ -401,8 +416,7 @@ func (s *setup) restore(ctx context.Context, m store.TaskRouterObject) error {
 		if err := s.twilio.Update(ctx, "", taskrouter.Object{Kind: m.Kind, Name: m.Name, SID: m.SID, Fields: back}); err != nil {
 			return fmt.Errorf("%s %s: %w", m.Kind, m.Name, err)
 		}
-		s.done++
-		if err := s.Store.AddTaskRouterChange(ctx, s.run.ID, change); err != nil {
+		if err := s.note(ctx, change); err != nil {
 			return err
 		}
 	}

@@ -82,7 +82,7 @@ func (t TaskRouter) page(e *exchange, kind taskrouter.Kind, workspaceSID, name s
 	size := largestPage
 	service := t.taskRouter(e)
 	switch kind {
-	case taskrouter.Workspace:
+	case taskrouter.Workspaces:
 		page, err := service.PageWorkspace(&tasks.ListWorkspaceParams{PageSize: &size}, "", "")
 		if err != nil {
 			return nil, nil, err
@@ -175,7 +175,7 @@ func (t TaskRouter) Create(ctx context.Context, workspaceSID string, o taskroute
 	e, given := t.write(ctx, "create", o)
 	service := t.taskRouter(e)
 	switch o.Kind {
-	case taskrouter.Workspace:
+	case taskrouter.Workspaces:
 		made, err := service.CreateWorkspace(params[tasks.CreateWorkspaceParams](given))
 		if err := e.failure(err); err != nil {
 			return o, err
@@ -226,7 +226,7 @@ func (t TaskRouter) Update(ctx context.Context, workspaceSID string, o taskroute
 	service := t.taskRouter(e)
 	var err error
 	switch o.Kind {
-	case taskrouter.Workspace:
+	case taskrouter.Workspaces:
 		_, err = service.UpdateWorkspace(o.SID, params[tasks.UpdateWorkspaceParams](given))
 	case taskrouter.Activities:
 		_, err = service.UpdateActivity(workspaceSID, o.SID, params[tasks.UpdateActivityParams](given))
@@ -251,7 +251,7 @@ func (t TaskRouter) Delete(ctx context.Context, workspaceSID string, o taskroute
 	service := t.taskRouter(e)
 	var err error
 	switch o.Kind {
-	case taskrouter.Workspace:
+	case taskrouter.Workspaces:
 		err = service.DeleteWorkspace(o.SID)
 	case taskrouter.Activities:
 		err = service.DeleteActivity(workspaceSID, o.SID)

@@ -40,7 +40,7 @@ const flowDefinition = `{"initial_state":"Trigger","states":[{"name":"Trigger","
 func TestEveryKindGoesToTwilioAndBack(t *testing.T) {
 	r := startRig(t, `{}`)
 	twilio := r.client.TaskRouter()
-	ws := mustCreate(t, r, "", taskrouter.Object{Kind: taskrouter.Workspace, Name: "Support", Fields: map[string]string{
+	ws := mustCreate(t, r, "", taskrouter.Object{Kind: taskrouter.Workspaces, Name: "Support", Fields: map[string]string{
 		"EventCallbackUrl": "https://t.example.com/events", "EventsFilter": "task.created", "Template": "NONE"}})
 	configuration := func(queueSID string) string {
 		return `{"task_routing":{"default_filter":{"queue":"` + queueSID + `"}}}`
@@ -121,7 +121,7 @@ func TestTheAccountsSIDStaysInside(t *testing.T) {
 
 func TestListsAreReadToTheLastPage(t *testing.T) {
 	r := startRig(t, `{}`)
-	ws := mustCreate(t, r, "", taskrouter.Object{Kind: taskrouter.Workspace, Name: "Support"})
+	ws := mustCreate(t, r, "", taskrouter.Object{Kind: taskrouter.Workspaces, Name: "Support"})
 	for n := range largestPage + 1 {
 		mustCreate(t, r, ws.SID, taskrouter.Object{Kind: taskrouter.Activities, Name: fmt.Sprint("a", n), Fields: map[string]string{"Available": "true"}})
 	}
@@ -136,7 +136,7 @@ func TestPagesThatLeadElsewhereAreNotFollowed(t *testing.T) {
 		_, _ = w.Write([]byte(`{"workspaces": [], "meta": {"next_page_url": "https://evil.example.com/v1/Others?Page=1"}}`))
 	}))
 	t.Cleanup(server.Close)
-	_, err := newClient(t, server.URL).TaskRouter().List(t.Context(), taskrouter.Workspace, "", "")
+	_, err := newClient(t, server.URL).TaskRouter().List(t.Context(), taskrouter.Workspaces, "", "")
 	expect(t, err, SafeToRetry, nil)
 	if !strings.Contains(err.Error(), "its next page is not a page of the same list") {
 		t.Error(err)
@@ -155,14 +155,14 @@ func TestWritesHaveTheirClassToo(t *testing.T) {
 		"rate_limited":     {SafeToRetry, 0},
 	} {
 		r := startRig(t, `{"fault": {"kind": "`+fault+`", "count": 1}}`)
-		_, err := r.client.TaskRouter().Create(t.Context(), "", taskrouter.Object{Kind: taskrouter.Workspace, Name: "Support"})
+		_, err := r.client.TaskRouter().Create(t.Context(), "", taskrouter.Object{Kind: taskrouter.Workspaces, Name: "Support"})
 		expect(t, err, want.class, nil)
-		if made := mustList(t, r, taskrouter.Workspace, "", ""); len(made) != want.made {
+		if made := mustList(t, r, taskrouter.Workspaces, "", ""); len(made) != want.made {
 			t.Errorf("%s: %d workspaces were made, want %d", fault, len(made), want.made)
 		}
 	}
 	r := startRig(t, `{}`)
-	ws := mustCreate(t, r, "", taskrouter.Object{Kind: taskrouter.Workspace, Name: "Support"})
+	ws := mustCreate(t, r, "", taskrouter.Object{Kind: taskrouter.Workspaces, Name: "Support"})
 	bad := queue("Sales")
 	bad.Fields["TargetWorkers"] = "skills LIKE 1"
 	_, err := r.client.TaskRouter().Create(t.Context(), ws.SID, bad)

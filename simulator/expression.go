@@ -64,16 +64,16 @@ func (e comparison) holds(attributes map[string]any) bool {
 	case "NOT IN":
 		return !among(left, right)
 	}
-	order, comparable := compare(left, right)
+	order, ordered := compare(left, right)
 	switch e.operator {
 	case "<":
-		return comparable && order < 0
+		return ordered && order < 0
 	case "<=":
-		return comparable && order <= 0
+		return ordered && order <= 0
 	case ">":
-		return comparable && order > 0
+		return ordered && order > 0
 	default: // ">="
-		return comparable && order >= 0
+		return ordered && order >= 0
 	}
 }
 
@@ -103,7 +103,7 @@ func among(value, list any) bool {
 	return false
 }
 
-func compare(a, b any) (order int, comparable bool) {
+func compare(a, b any) (order int, ordered bool) {
 	switch left := a.(type) {
 	case float64:
 		right, ok := b.(float64)

@@ -12,21 +12,24 @@ import (
 	"github.com/todoku/todoku/notify"
 )
 
-// Kind is a kind of thing that Twilio keeps.
+// Kind is a kind of thing that is set up.
 type Kind string
 
 const (
-	Workspace  Kind = "workspace"
+	Workspaces Kind = "workspace"
 	Activities Kind = "activity"
 	Queues     Kind = "task queue"
 	Workers    Kind = "worker"
 	Workflows  Kind = "workflow"
 	Flows      Kind = "studio flow"
 	Numbers    Kind = "phone number"
+
+	// Policies are the one thing that is not at Twilio: how our webhooks receive calls.
+	Policies Kind = "policy"
 )
 
-// Kinds lists them all in the order in which they are made; they are deleted in the reverse order.
-var Kinds = []Kind{Workspace, Activities, Queues, Workers, Workflows, Flows, Numbers}
+// Kinds lists those of Twilio's in the order in which they are made; they are deleted in the reverse order.
+var Kinds = []Kind{Workspaces, Activities, Queues, Workers, Workflows, Flows, Numbers}
 
 // Object is one thing that Twilio keeps, or shall keep. Within its kind and workspace its name, exactly as it is
 // written, stands for it.
@@ -70,7 +73,7 @@ func (f *File) Objects(urls URLs) ([]Object, error) {
 		return nil, ErrNoPublicURL
 	}
 	objects := []Object{{
-		Kind: Workspace, Name: f.Workspace,
+		Kind: Workspaces, Name: f.Workspace,
 		Fields: map[string]string{"EventCallbackUrl": urls.Events, "EventsFilter": events},
 		Begins: map[string]string{"Template": "NONE"},
 	}}
@@ -224,16 +227,6 @@ func heard(p notify.Prompt) map[string]any {
 	}
 	language, voice := notify.SpeechLanguage(p.Say)
 	return map[string]any{"say": p.Say, "language": language, "voice": voice, "loop": 1}
-}
-
-// Policy is how calls are received, once everything has its SID.
-func (f *File) Policy(objects []Object) notify.InboundPolicy {
-	sids := sidsOf(objects)
-	policy := f.Calls.Policy
-	policy.WorkspaceSID = sids[reference(Workspace, f.Workspace)]
-	policy.WorkflowSID = sids[reference(Workflows, f.Routing.Name)]
-	policy.PostWorkActivitySID = sids[reference(Activities, f.Calls.AfterCall)]
-	return policy
 }
 
 // sidsOf are what stands for references once their objects exist: the SID, or the webhook of a flow.

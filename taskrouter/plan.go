@@ -109,7 +109,7 @@ func differ(want, have Object, exist []Object) Change {
 	change.Object.SID, change.Object.Fields = have.SID, map[string]string{}
 	is := named(have.Fields, exist)
 	for _, field := range slices.Sorted(maps.Keys(want.Fields)) {
-		from, to := canonical(is[field]), canonical(want.Fields[field])
+		from, to := normal(field, is[field]), normal(field, want.Fields[field])
 		if from == to {
 			continue
 		}
@@ -122,12 +122,22 @@ func differ(want, have Object, exist []Object) Change {
 	return change
 }
 
+// normal is a field's value in a form in which equal values are equal texts.
+func normal(field, value string) string {
+	if field != "EventsFilter" {
+		return canonical(value)
+	}
+	events := strings.Split(strings.ReplaceAll(value, " ", ""), ",")
+	slices.Sort(events)
+	return strings.Join(events, ",")
+}
+
 // superfluous are the deletes of what Todoku has made and nobody wants, in an order in which nothing that is deleted is
 // still in use. Workspaces stay: to delete one is what destroy is for.
 func superfluous(exist []Object, made []Made, kept map[string]bool) []Change {
 	var changes []Change
 	for _, kind := range slices.Backward(Kinds) {
-		if kind == Workspace || kind == Numbers {
+		if kind == Workspaces || kind == Numbers {
 			continue
 		}
 		for _, o := range exist {
@@ -146,13 +156,13 @@ func superfluous(exist []Object, made []Made, kept map[string]bool) []Change {
 func Unplan(exist []Object, made []Made) (changes []Change, notes []string) {
 	changes = superfluous(exist, made, nil)
 	for _, o := range exist {
-		if o.Kind != Workspace || !slices.ContainsFunc(made, func(m Made) bool { return m.SID == o.SID }) {
+		if o.Kind != Workspaces || !slices.ContainsFunc(made, func(m Made) bool { return m.SID == o.SID }) {
 			continue
 		}
 		var strangers []string
 		for _, inner := range exist {
 			_, builtIn := builtIn[inner.Name]
-			inside := inner.Kind != Workspace && inner.Kind != Flows && inner.Kind != Numbers
+			inside := inner.Kind != Workspaces && inner.Kind != Flows && inner.Kind != Numbers
 			ours := slices.ContainsFunc(made, func(m Made) bool { return m.SID == inner.SID })
 			if inside && !ours && !(inner.Kind == Activities && builtIn) {
 				strangers = append(strangers, fmt.Sprintf("%s %s", inner.Kind, inner.Name))
@@ -162,7 +172,7 @@ func Unplan(exist []Object, made []Made) (changes []Change, notes []string) {
 			notes = append(notes, fmt.Sprintf("the workspace %s stays: Todoku did not make %s in it", o.Name, strings.Join(strangers, ", ")))
 			continue
 		}
-		changes = append(changes, Change{Action: Delete, Kind: Workspace, Name: o.Name, Object: o})
+		changes = append(changes, Change{Action: Delete, Kind: Workspaces, Name: o.Name, Object: o})
 	}
 	return changes, notes
 }

@@ -165,7 +165,7 @@ func TestNamesThatDoNotStandForOneThing(t *testing.T) {
 		want string
 	}{
 		"two queues":              {Object{Kind: Queues, Name: "Sales", SID: "WQ-2"}, "f:4: there are 2 of the task queue Sales at Twilio (SID-02, WQ-2): rename or delete all but one"},
-		"two flows":               {Object{Kind: Workspace, Name: "Support", SID: "WS-2"}, "f: there are 2 of the workspace Support at Twilio"},
+		"two flows":               {Object{Kind: Workspaces, Name: "Support", SID: "WS-2"}, "f: there are 2 of the workspace Support at Twilio"},
 		"other cases":             {Object{Kind: Workers, Name: "AOI", SID: "WK-2"}, "f:7: the worker aoi exists as AOI"},
 		"another kind":            {Object{Kind: Workflows, Name: "Sales", SID: "WW-2"}, ""},
 		"other letters elsewhere": {Object{Kind: Queues, Name: "SALES", SID: "WQ-2"}, ""},

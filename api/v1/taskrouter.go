@@ -32,7 +32,7 @@ type TaskRouterRun struct {
 // TaskRouterChange is one step of a run.
 type TaskRouterChange struct {
 	Action taskrouter.Action       `json:"action" enum:"create,update,delete,restore" doc:"restore: a number gets its old webhooks back."`
-	Kind   taskrouter.Kind         `json:"kind" enum:"workspace,activity,task queue,worker,workflow,studio flow,phone number"`
+	Kind   taskrouter.Kind         `json:"kind" enum:"workspace,activity,task queue,worker,workflow,studio flow,phone number,policy"`
 	Name   string                  `json:"name"`
 	Fields []TaskRouterFieldChange `json:"fields,omitempty" nullable:"false"`
 }
