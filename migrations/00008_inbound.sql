@@ -20,6 +20,7 @@ CREATE TABLE inbound_calls (
     call_sid           text          NOT NULL,
     task_sid           text,
     from_number        text, -- as Twilio has it: E.164, or what the caller showed
+    from_hash          bytea, -- keyed hash of a number in E.164, for searching
     to_number          text,
     created_at         timestamptz   NOT NULL DEFAULT clock_timestamp(),
 
@@ -69,7 +70,7 @@ CREATE TABLE inbound_calls (
 CREATE INDEX inbound_calls_newest ON inbound_calls (created_at, id);
 CREATE INDEX inbound_calls_open ON inbound_calls (waiting_at) WHERE state IN ('RECEIVED', 'WAITING', 'RESERVED', 'ANSWERED');
 CREATE INDEX inbound_calls_state ON inbound_calls (state, created_at, id);
-CREATE INDEX inbound_calls_caller ON inbound_calls (from_number, created_at, id);
+CREATE INDEX inbound_calls_caller ON inbound_calls (from_hash, created_at, id) WHERE from_hash IS NOT NULL;
 CREATE INDEX inbound_calls_received ON inbound_calls (received_at);
 
 -- The relay starts workflows for calls that have none, and tells the others what changed.

@@ -115,6 +115,7 @@ type InboundEvent struct {
 	Source  Source
 
 	From, To    string // as Twilio has them: E.164, or whatever the caller showed
+	FromHash    []byte // of the caller's number, see PhoneNumber.Hash; nil: it is not told, or is none
 	TaskSID     string
 	Reservation string // WR…
 	Operator    Operator

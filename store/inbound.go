@@ -59,7 +59,8 @@ func recordInbound(ctx context.Context, q querier, events []notify.InboundEvent)
 		column(events, func(e notify.InboundEvent) int { return phaseOrder[e.Word] }),
 		column(events, func(e notify.InboundEvent) bool { return meaning(e).Answered }),
 		column(events, func(e notify.InboundEvent) string { return string(meaning(e).Exit) }),
-		column(events, func(e notify.InboundEvent) int { return meaning(e).ExitRank }))
+		column(events, func(e notify.InboundEvent) int { return meaning(e).ExitRank }),
+		column(events, func(e notify.InboundEvent) []byte { return e.FromHash }))
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +79,11 @@ WITH told AS MATERIALIZED (
 	SELECT t.id, nullif(t.call_sid, '') AS call_sid, t.key, t.at, t.kind, t.word, t.source,
 		nullif(t.from_number, '') AS from_number, nullif(t.to_number, '') AS to_number, nullif(t.task_sid, '') AS task_sid,
 		t.reservation, nullif(t.operator, '') AS operator, nullif(t.operator_name, '') AS operator_name, nullif(t.reason, '') AS reason,
-		nullif(t.phase, '')::inbound_state AS phase, t.tier, t.phase_order, t.answered, nullif(t.exit, '')::inbound_state AS exit, t.exit_rank
+		nullif(t.phase, '')::inbound_state AS phase, t.tier, t.phase_order, t.answered, nullif(t.exit, '')::inbound_state AS exit, t.exit_rank, t.from_hash
 	FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-			$11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::int[], $17::int[], $18::bool[], $19::text[], $20::int[])
+			$11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::int[], $17::int[], $18::bool[], $19::text[], $20::int[], $21::bytea[])
 		AS t (id, call_sid, key, at, kind, word, source, from_number, to_number, task_sid,
-			reservation, operator, operator_name, reason, phase, tier, phase_order, answered, exit, exit_rank)
+			reservation, operator, operator_name, reason, phase, tier, phase_order, answered, exit, exit_rank, from_hash)
 ), phases AS (
 	SELECT DISTINCT ON (id) id, phase, tier, at, reservation, phase_order, operator, operator_name
 	FROM told
@@ -100,18 +101,19 @@ WITH told AS MATERIALIZED (
 	ORDER BY id, exit_rank DESC, at, reason
 ), moved AS (
 	INSERT INTO inbound_calls AS c (
-		id, call_sid, task_sid, from_number, to_number, received_at, waiting_at, reserved_at,
+		id, call_sid, task_sid, from_number, from_hash, to_number, received_at, waiting_at, reserved_at,
 		answered_at, answered_by, answered_by_name,
 		phase, phase_tier, phase_at, phase_reservation, phase_order, phase_operator, phase_operator_name,
 		exit, exit_rank, exit_at, exit_reason, relay_at
 	)
-	SELECT facts.id, facts.call_sid, facts.task_sid, facts.from_number, facts.to_number, facts.received_at, facts.waiting_at, facts.reserved_at,
+	SELECT facts.id, facts.call_sid, facts.task_sid, facts.from_number, facts.from_hash, facts.to_number, facts.received_at, facts.waiting_at, facts.reserved_at,
 		a.at, a.operator, a.operator_name,
 		coalesce(p.phase, 'RECEIVED'), coalesce(p.tier, 0), coalesce(p.at, '-infinity'), coalesce(p.reservation, ''),
 		coalesce(p.phase_order, 0), p.operator, p.operator_name,
 		e.exit, coalesce(e.exit_rank, 0), e.at, e.reason, clock_timestamp() + interval '` + callsWait + `'
 	FROM (
-		SELECT id, max(call_sid) AS call_sid, min(task_sid) AS task_sid, min(from_number) AS from_number, min(to_number) AS to_number,
+		SELECT id, max(call_sid) AS call_sid, min(task_sid) AS task_sid, min(from_number) AS from_number,
+			(array_agg(from_hash ORDER BY from_number) FILTER (WHERE from_hash IS NOT NULL))[1] AS from_hash, min(to_number) AS to_number,
 			min(at) FILTER (WHERE word = 'received') AS received_at,
 			min(at) FILTER (WHERE word IN ('waiting', 'holding')) AS waiting_at,
 			min(at) FILTER (WHERE word = 'reserved') AS reserved_at
@@ -126,6 +128,7 @@ WITH told AS MATERIALIZED (
 	ON CONFLICT (id) DO UPDATE SET
 		task_sid = least(c.task_sid, excluded.task_sid),
 		from_number = least(c.from_number, excluded.from_number),
+		from_hash = coalesce(c.from_hash, excluded.from_hash),
 		to_number = least(c.to_number, excluded.to_number),
 		received_at = least(c.received_at, excluded.received_at),
 		waiting_at = least(c.waiting_at, excluded.waiting_at),

@@ -63,7 +63,7 @@ func (c InboundCall) Place() Place { return Place{c.CreatedAt, c.ID} }
 // InboundFilter chooses calls. Its zero value chooses all; what is set must all fit.
 type InboundFilter struct {
 	State                  notify.InboundState
-	From                   string    // the caller's number, in E.164
+	FromHash               []byte    // of the caller's number; see notify.PhoneNumber.Hash
 	CreatedFrom, CreatedTo time.Time // the first inclusive, the second not
 }
 
@@ -82,8 +82,8 @@ func (s *Store) InboundCalls(ctx context.Context, filter InboundFilter, after *P
 	if filter.State != "" {
 		where("c.state = ?::inbound_state", filter.State)
 	}
-	if filter.From != "" {
-		where("c.from_number = ?", filter.From)
+	if filter.FromHash != nil {
+		where("c.from_hash = ?", filter.FromHash)
 	}
 	if !filter.CreatedFrom.IsZero() {
 		where("c.created_at >= ?", filter.CreatedFrom)

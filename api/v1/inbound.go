@@ -91,7 +91,7 @@ type inboundListInput struct {
 }
 
 func (a *API) listInboundCalls(ctx context.Context, in *inboundListInput) (*struct{ Body InboundCallPage }, error) {
-	filter, after, err := in.read(a.Settings.DefaultRegion)
+	filter, after, err := in.read(a.Settings.DefaultRegion, []byte(a.Settings.PhoneHashKey))
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (a *API) listInboundCalls(ctx context.Context, in *inboundListInput) (*stru
 }
 
 // read names every parameter that it cannot read.
-func (in *inboundListInput) read(region string) (filter store.InboundFilter, after *store.Place, err error) {
+func (in *inboundListInput) read(region string, hashKey []byte) (filter store.InboundFilter, after *store.Place, err error) {
 	var wrong []string
 	if in.Cursor != "" {
 		if after, err = parseCursor(in.Cursor); err != nil {
@@ -124,7 +124,7 @@ func (in *inboundListInput) read(region string) (filter store.InboundFilter, aft
 		if err != nil {
 			wrong = append(wrong, "phone: "+err.Error())
 		}
-		filter.From = number.E164
+		filter.FromHash = number.Hash(hashKey)
 	}
 	for _, moment := range []struct {
 		name, typed string

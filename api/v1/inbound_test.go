@@ -20,7 +20,7 @@ func receive(t *testing.T, a *apitest.API, words ...notify.InboundWord) (id stri
 	for i, word := range words {
 		if _, err := a.Store.RecordInbound(t.Context(), notify.InboundEvent{
 			CallID: notify.InboundID(sid), CallSID: sid, Key: string(word), Kind: string(word), Word: word, Source: notify.FromWebhook,
-			At: time.Now().Add(time.Duration(i-len(words)+1) * time.Second), From: "+819012345678", To: apitest.Number,
+			At: time.Now().Add(time.Duration(i-len(words)+1) * time.Second), From: "+819012345678", To: apitest.Number, FromHash: notify.PhoneNumber{E164: "+819012345678"}.Hash([]byte(a.Settings.PhoneHashKey)),
 			Operator: notify.Operator{SID: "WK00000000000000000000000000000001", Name: "Mari"},
 		}); err != nil {
 			t.Fatal(err)

@@ -29,6 +29,7 @@ type Calls struct {
 	Logger    *slog.Logger
 	PublicURL string              // of TODOKU_PUBLIC_URL, without a slash at its end
 	Region    string              // of callers of whom nothing else tells the language
+	HashKey   []byte              // of the keyed hash by which numbers are found
 	Limits    store.InboundLimits // how many are taken at the same time, and in a second
 
 	urls     addresses
@@ -56,6 +57,9 @@ func (c *Calls) Register(to gin.IRoutes) {
 
 // record writes a group of events, and answers for each with what became of its call.
 func (c *Calls) record(ctx context.Context, events ...notify.InboundEvent) ([]store.InboundChange, error) {
+	for i := range events {
+		events[i].FromHash = c.hash(events[i].From)
+	}
 	changes, err := c.Store.RecordInbound(ctx, events...)
 	if err != nil {
 		return nil, err
@@ -70,6 +74,15 @@ func (c *Calls) record(ctx context.Context, events ...notify.InboundEvent) ([]st
 		inboundEventsTotal.WithLabelValues(string(e.Word)).Inc()
 	}
 	return each, nil
+}
+
+// hash is that of a caller's number, or nil where the caller showed none.
+func (c *Calls) hash(from string) []byte {
+	number, err := notify.ParsePhoneNumber(from, "")
+	if err != nil {
+		return nil
+	}
+	return number.Hash(c.HashKey)
 }
 
 // read reads a form that Twilio signed, or answers why it is refused.
@@ -119,6 +132,7 @@ func (c *Calls) admit(ctx context.Context, call notify.InboundEvent) (notify.Inb
 	if err != nil {
 		return policy, store.Admission{}, err
 	}
+	call.FromHash = c.hash(call.From)
 	arrival := store.InboundArrival{Event: call, Limits: c.Limits}
 	arrival.Limits.Waiting = policy.MaxWaiting
 	open, err := policy.Open(call.At)

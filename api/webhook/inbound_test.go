@@ -171,6 +171,9 @@ func TestACallIsGreetedAndEnqueued(t *testing.T) {
 	if got := state(t, a, 1); got != "RECEIVED" {
 		t.Errorf("the call is %s", got)
 	}
+	if items, _ := a.Do("GET", "/api/v1/inbound/calls?phone=090-1234-5678", "").Body["items"].([]any); len(items) != 1 {
+		t.Errorf("%d calls are found by the caller's number", len(items))
+	}
 }
 
 func TestACallBeforeAnythingIsSetUpHearsAMessageAndIsRecorded(t *testing.T) {
