@@ -1,9 +1,11 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -27,6 +29,10 @@ type instruction struct {
 	Accept                      bool   `json:"accept,omitempty"`
 }
 
+// answerPromise is how long the ledger may take before an assignment callback is answered without it: the
+// answer must be there within 5 s.
+const answerPromise = 3 * time.Second
+
 // assign says how an operator is connected with a caller. It answers in time even when the database
 // does not: that an operator was chosen is told by an event, too.
 func (c *Calls) assign(ctx *gin.Context) {
@@ -45,10 +51,7 @@ func (c *Calls) assign(ctx *gin.Context) {
 }
 
 func (c *Calls) instruct(policy notify.InboundPolicy, a carrier.Assignment, change store.InboundChange) instruction {
-	from := policy.CallerID
-	if from == "" {
-		from = a.Event.To
-	}
+	from := cmp.Or(policy.CallerID, a.Event.To)
 	switch {
 	case a.CalledBack != uuid.Nil:
 		return instruction{
@@ -68,9 +71,6 @@ func (c *Calls) instruct(policy notify.InboundPolicy, a carrier.Assignment, chan
 	}
 	return instruction{Instruction: "dequeue", From: from, PostWorkActivitySID: policy.PostWorkActivitySID}
 }
-
-// inboundParty is who called whom.
-type inboundParty struct{ from, to string }
 
 // callBack connects an operator who has taken a task of calling back with the caller. The number is
 // read from the ledger: it is in no address.
@@ -95,5 +95,5 @@ func (c *Calls) callBack(ctx *gin.Context) {
 	if _, err := c.events.Do(ctx.Request.Context(), e); err != nil {
 		c.Logger.WarnContext(ctx.Request.Context(), "not recorded that a caller is called back", "error", err)
 	}
-	c.write(ctx, dial(policy, inboundParty{*call.From, *call.To})...)
+	c.write(ctx, dial(*call.From, cmp.Or(policy.CallerID, *call.To)))
 }

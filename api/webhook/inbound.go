@@ -148,6 +148,12 @@ func (c *Calls) admit(ctx context.Context, call notify.InboundEvent) (notify.Inb
 	return policy, admission, err
 }
 
+// While the database is away, a caller is asked to hold the line for so many seconds, so many times.
+const (
+	retryPause = 5
+	voiceTries = 6
+)
+
 // takeLater keeps a caller on the line who cannot be written down just now.
 func (c *Calls) takeLater(ctx *gin.Context, policy notify.InboundPolicy, err error) {
 	c.Logger.WarnContext(ctx.Request.Context(), "call not taken yet", "error", err)

@@ -10,8 +10,10 @@ import (
 	"github.com/todoku/todoku/store"
 )
 
-// policyAge is how old the policy may be that calls are received by.
-const policyAge = time.Second
+const (
+	policyAge   = time.Second // how old the policy may be that calls are received by
+	policyLimit = time.Second // for reading it: somebody holds the line
+)
 
 // policies remembers how calls are received, so that while the database is away those who wait and
 // those who answer go on. It is safe for concurrent use.
@@ -33,7 +35,9 @@ func (p *policies) now(ctx context.Context) (notify.InboundPolicy, error) {
 	if p.known && time.Since(p.readAt) < policyAge {
 		return p.last, nil
 	}
-	policy, err := p.store.InboundPolicy(ctx)
+	reading, cancel := context.WithTimeout(ctx, policyLimit)
+	defer cancel()
+	policy, err := p.store.InboundPolicy(reading)
 	switch {
 	case err == nil:
 		p.last, p.known = policy, true

@@ -60,11 +60,13 @@ func minutes(n int) string {
 // speaking chooses the language of our sentences: that of the policy's own words, else the region's.
 func speaking(p notify.InboundPolicy, region string) sentences {
 	for _, words := range []string{p.Greeting.Say, p.Hold.Say, p.Busy.Say, p.Closed.Say} {
-		if language, _ := notify.SpeechLanguage(words); words != "" && language != "ja-JP" {
-			return inLanguage[notify.English]
-		} else if words != "" {
+		if words == "" {
+			continue
+		}
+		if language, _ := notify.SpeechLanguage(words); language == "ja-JP" {
 			return inLanguage[notify.Japanese]
 		}
+		return inLanguage[notify.English]
 	}
 	if region == "JP" {
 		return inLanguage[notify.Japanese]

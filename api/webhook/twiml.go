@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -62,11 +61,8 @@ func (c *Calls) enqueue(p notify.InboundPolicy, id uuid.UUID) (twiml.Element, er
 }
 
 const (
-	keyPatience   = 5  // seconds in which a key may be pressed after the offer
-	holdPause     = 15 // seconds of silence where there is no hold music
-	retryPause    = 5  // seconds between two tries to take a call while the database is away
-	voiceTries    = 6
-	answerPromise = 3 * time.Second // for the assignment callback, which must be answered in 5 s
+	keyPatience = 5  // seconds in which a key may be pressed after the offer
+	holdPause   = 15 // seconds of silence where there is no hold music
 )
 
 // apologise tells a caller why there is nobody, and offers to call back.
@@ -104,11 +100,7 @@ func (c *Calls) write(ctx *gin.Context, elements ...twiml.Element) {
 	ctx.Data(http.StatusOK, "text/xml; charset=utf-8", []byte(document))
 }
 
-// dial connects an operator with the caller who is to be called back.
-func dial(policy notify.InboundPolicy, call inboundParty) []twiml.Element {
-	callerID := policy.CallerID
-	if callerID == "" {
-		callerID = call.to
-	}
-	return []twiml.Element{&twiml.VoiceDial{CallerId: callerID, InnerElements: []twiml.Element{&twiml.VoiceNumber{PhoneNumber: call.from}}}}
+// dial connects an operator with a number, which is shown where the call comes from.
+func dial(number, callerID string) twiml.Element {
+	return &twiml.VoiceDial{CallerId: callerID, InnerElements: []twiml.Element{&twiml.VoiceNumber{PhoneNumber: number}}}
 }
