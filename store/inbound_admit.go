@@ -42,12 +42,13 @@ func (s *Store) AdmitInbound(ctx context.Context, arrivals ...InboundArrival) ([
 		}
 		rows, err := tx.Query(ctx, `
 			WITH arrival AS (
-				SELECT t.*, c.received_at IS NOT NULL AS known, c.exit, c.exit_reason
+				SELECT t.*, c.received_at IS NOT NULL AS known, c.exit, c.exit_reason,
+					row_number() OVER (PARTITION BY id ORDER BY place) = 1 AS first -- of this group
 				FROM unnest($1::uuid[], $2::text[], $3::int[], $4::int[], $5::int[])
 					WITH ORDINALITY AS t (id, refused, max_open, per_second, max_waiting, place)
 				LEFT JOIN inbound_calls c USING (id)
 			), turn AS (
-				SELECT *, count(*) FILTER (WHERE refused = '' AND NOT known) OVER (ORDER BY place) AS turn FROM arrival
+				SELECT *, count(*) FILTER (WHERE refused = '' AND NOT known AND first) OVER (ORDER BY place) AS turn FROM arrival
 			), there AS (
 				SELECT count(*) AS open, count(*) FILTER (WHERE state <> 'ANSWERED') AS waiting
 				FROM inbound_calls
@@ -56,15 +57,18 @@ func (s *Store) AdmitInbound(ctx context.Context, arrivals ...InboundArrival) ([
 				SELECT count(*) AS calls
 				FROM inbound_calls
 				WHERE received_at > clock_timestamp() - interval '1 second' AND exit IS DISTINCT FROM 'TURNED_AWAY'
+			), decided AS (
+				SELECT id, place, CASE
+					WHEN known THEN CASE WHEN exit = 'TURNED_AWAY' THEN exit_reason ELSE '' END
+					WHEN refused <> '' THEN refused
+					WHEN max_open > 0 AND open + turn > max_open THEN $6
+					WHEN per_second > 0 AND calls + turn > per_second THEN $7
+					WHEN max_waiting > 0 AND waiting + turn > max_waiting THEN $8
+					ELSE '' END AS reason
+				FROM turn, there, lately
 			)
-			SELECT id, CASE
-				WHEN known THEN CASE WHEN exit = 'TURNED_AWAY' THEN exit_reason ELSE '' END
-				WHEN refused <> '' THEN refused
-				WHEN max_open > 0 AND open + turn > max_open THEN $6
-				WHEN per_second > 0 AND calls + turn > per_second THEN $7
-				WHEN max_waiting > 0 AND waiting + turn > max_waiting THEN $8
-				ELSE '' END
-			FROM turn, there, lately
+			SELECT id, first_value(reason) OVER (PARTITION BY id ORDER BY place)
+			FROM decided
 			ORDER BY place`,
 			column(arrivals, func(a InboundArrival) uuid.UUID { return a.Event.CallID }),
 			column(arrivals, func(a InboundArrival) string { return a.Refused }),

@@ -238,11 +238,11 @@ func TestACallThatIsAnnouncedAgainKeepsItsDecision(t *testing.T) {
 	limits := store.InboundLimits{Open: 1}
 	first, second, closed := arrive(limits, ""), arrive(limits, ""), arrive(limits, notify.TurnedAwayClosed)
 	for range 2 {
-		admissions, err := s.AdmitInbound(t.Context(), first, second, closed)
+		admissions, err := s.AdmitInbound(t.Context(), first, first, second, closed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, want := range []string{"", notify.TurnedAwayBusy, notify.TurnedAwayClosed} {
+		for i, want := range []string{"", "", notify.TurnedAwayBusy, notify.TurnedAwayClosed} {
 			if got := admissions[i].TurnedAway; got != want {
 				t.Errorf("call %d is turned away as %q, want %q", i, got, want)
 			}
