@@ -26,11 +26,11 @@ lint: ## gofmt, go vet, staticcheck, workflowcheck
 	go tool staticcheck ./...
 	go tool workflowcheck ./workflows
 
-bench: $(TEMPORAL) ## measure the product beside its references, and write docs/benchmarks.md (about 10 minutes)
+bench: $(TEMPORAL) ## measure the product beside its references, and write docs/benchmarks.md (about 15 minutes)
 	@go run ./bench $(ARGS)
 
-chaos: $(TEMPORAL) ## kill and freeze processes under load, and count what arrived (about 10 minutes)
-	go test -count=1 -v -timeout 60m ./chaos -kills 20 -singles 5000 -callers 1000 -long $(ARGS)
+chaos: $(TEMPORAL) ## kill and freeze processes under load, and count what arrived (about 15 minutes)
+	go test -count=1 -v -timeout 60m ./chaos -kills 20 -singles 5000 -batch 5000 -callers 1000 -long $(ARGS)
 
 build: ## build the binary into .bin/
 	@mkdir -p .bin

@@ -34,21 +34,11 @@ func (a *Activities) listDue(ctx context.Context, channel notify.Channel) ([]sto
 // listInTurn waits until no other listing of the channel runs, in any process, chooses what to list
 // by what is known then, and lists it. unowned gets what the list shows and no row has.
 func (a *Activities) listInTurn(ctx context.Context, channel notify.Channel, choose func(store.Listing) (*store.Window, error), unowned func(carrier.Resource)) ([]store.Settled, error) {
-	turn := a.turn(channel)
-	turn.Lock()
-	defer turn.Unlock()
-	var listing *store.Listing
-	for listing == nil {
-		var err error
-		if listing, err = a.Store.BeginListing(ctx, channel); err != nil {
-			return nil, err
-		}
-		if listing == nil {
-			if err := sleep(ctx, turnPause); err != nil {
-				return nil, err
-			}
-		}
+	listing, leave, err := a.takeTurn(ctx, channel)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	window, err := choose(*listing)
 	if err != nil || window == nil {
 		return nil, errors.Join(err, a.Store.DropListing(detached(ctx), *listing))
@@ -58,6 +48,26 @@ func (a *Activities) listInTurn(ctx context.Context, channel notify.Channel, cho
 		err = errors.Join(err, a.Store.DropListing(detached(ctx), *listing))
 	}
 	return settled, err
+}
+
+// takeTurn waits until no other listing of the channel runs. Whoever has the turn ends or drops the
+// listing, and leaves then.
+func (a *Activities) takeTurn(ctx context.Context, channel notify.Channel) (_ *store.Listing, leave func(), err error) {
+	turn := a.turn(channel)
+	turn.Lock()
+	for {
+		listing, err := a.Store.BeginListing(ctx, channel)
+		if err == nil && listing != nil {
+			return listing, turn.Unlock, nil
+		}
+		if err == nil {
+			err = sleep(ctx, turnPause)
+		}
+		if err != nil {
+			turn.Unlock()
+			return nil, nil, err
+		}
+	}
 }
 
 func (a *Activities) turn(channel notify.Channel) *sync.Mutex {

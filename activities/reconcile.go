@@ -91,12 +91,16 @@ func (a *Activities) adoptionAge() time.Duration {
 func (a *Activities) ours(senders []store.Sender, r carrier.Resource) (store.Found, bool) {
 	i := slices.IndexFunc(senders, func(s store.Sender) bool { return s.Channel == r.Channel && fromSender(r, s.Address) })
 	to, err := notify.ParsePhoneNumber(r.To, "")
-	if r.Direction != "outbound-api" || i < 0 || err != nil {
+	if !createdByUs(r) || i < 0 || err != nil {
 		return store.Found{}, false
 	}
 	return store.Found{SenderID: senders[i].ID, To: to, ToHash: to.Hash(a.Terms.PhoneHashKey), Body: r.Body,
 		CreatedAt: r.CreatedAt, Receipt: r.Receipt}, true
 }
+
+// createdByUs reports whether it was created through the API, and is no answer to somebody and no part
+// of a call.
+func createdByUs(r carrier.Resource) bool { return r.Direction == "outbound-api" }
 
 // adopt finds the rows of sends that the carrier shows and no row has. Each is first offered to the
 // rows whose creates may have made it, by looking those up. What then still belongs to none and is

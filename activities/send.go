@@ -75,9 +75,9 @@ func (a *Activities) sendShard(ctx context.Context, ref Ref) error {
 	for range lanes {
 		g.Go(func() error {
 			for !stopping(ctx) {
-				n, err := a.sendGroup(ctx, ref, groupSize)
-				if n == 0 && err == nil && ref.Adopt != 0 {
-					n, err = a.adoptGroup(ctx, ref, room)
+				n, err := a.adoptGroup(ctx, ref, room)
+				if n == 0 && err == nil {
+					n, err = a.sendGroup(ctx, ref, groupSize)
 				}
 				if err != nil {
 					return err
@@ -95,10 +95,11 @@ func (a *Activities) sendShard(ctx context.Context, ref Ref) error {
 // room is how many singles a shard may still adopt, and since when none has come.
 type room struct{ left, since atomic.Int64 }
 
-// adoptGroup claims singles of the sender that wait, as far as there is room, and sends them.
+// adoptGroup claims singles of the sender that wait, as far as there is room, and sends them. A shard
+// that adopts none has no sender for that.
 func (a *Activities) adoptGroup(ctx context.Context, ref Ref, room *room) (int, error) {
 	limit := min(groupSize, int(room.left.Load()))
-	if limit <= 0 {
+	if limit <= 0 || ref.Adopt == 0 {
 		return 0, nil
 	}
 	room.left.Add(int64(-limit))

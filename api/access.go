@@ -97,6 +97,10 @@ var limits = map[string]time.Duration{
 	"POST /api/v1/batches/:id/pause":        18 * time.Second,
 	"POST /api/v1/batches":                  time.Hour,
 	"GET /api/v1/batches/:id/progress":      time.Hour,
+	"POST /api/v1/lists":                    time.Hour,
+	"DELETE /api/v1/lists/:id":              time.Minute,
+	"POST /api/v1/lists/:id/members":        time.Hour,
+	"GET /api/v1/lists/:id/members.csv":     time.Hour,
 	"GET /api/v1/batches/:id/results.csv":   time.Hour,
 }
 

@@ -29,6 +29,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := accept(t, a)
+	batch := "/api/v1/batches/" + a.Do("POST", "/api/v1/batches", `{"channel": "SMS", "body": "x", "recipients": [{"to": "090-1234-5678"}]}`).Body["id"].(string)
 	if err := a.Store.StopSender(t.Context(), 1, false, "21606", "the number cannot send SMS"); err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +50,28 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		{"POST", "/api/v1/templates/1/render", `{"params": {"name": "山田"}}`, 200},
 		{"POST", "/api/v1/templates/1/render", `{}`, 422},
 		{"POST", "/api/v1/templates/2/render", `{}`, 200},
+		{"POST", "/api/v1/templates/1/render", `{"example": true, "version": 1}`, 200},
+		{"PATCH", "/api/v1/templates/1", `{"kinds": {"name": "text"}}`, 200},
+		{"GET", "/api/v1/templates/1/diff?from=1", "", 200},
+		{"DELETE", "/api/v1/templates/2", "", 204},
+		{"DELETE", "/api/v1/templates/9", "", 404},
+		{"GET", "/api/v1/templates?archived=true", "", 200},
 		{"POST", "/api/v1/notifications", `{"channel": "SMS", "to": "090-1234-5678", "template_id": 1, "params": {"name": "山田"}, "reference": "r"}`, 202},
 		{"POST", "/api/v1/notifications", `{"channel": "CALL", "to": "110", "body": ""}`, 422},
+		{"DELETE", "/api/v1/templates/1", "", 200},
+		{"POST", "/api/v1/lists", `{"name": "l", "members": [{"to": "090-1234-5678", "params": {"name": "山田"}, "timezone": "Asia/Tokyo", "locale": "ja"}, {"to": "12"}]}`, 201},
+		{"POST", "/api/v1/lists", `{"name": "l"}`, 409},
+		{"GET", "/api/v1/lists?phone=5678", "", 200},
+		{"GET", "/api/v1/lists/1", "", 200},
+		{"PATCH", "/api/v1/lists/1", `{"name": "m"}`, 200},
+		{"POST", "/api/v1/lists/1/members?mode=replace", `{"members": [{"to": "090-1234-5678", "params": {"name": "佐藤"}}]}`, 200},
+		{"POST", "/api/v1/lists/1/members", `{"members": []}`, 422},
+		{"GET", "/api/v1/lists/1/members?limit=1", "", 200},
+		{"GET", "/api/v1/lists/1/members/1", "", 200},
+		{"PATCH", "/api/v1/lists/1/members/1", `{"timezone": "Asia/Tokyo"}`, 200},
+		{"DELETE", "/api/v1/lists/1/members/1", "", 204},
+		{"GET", "/api/v1/lists/1/members/1", "", 404},
+		{"DELETE", "/api/v1/lists/1", "", 204},
 		{"GET", "/api/v1/notifications/" + id, "", 200},
 		{"GET", "/api/v1/notifications/" + id + "/events", "", 200},
 		{"GET", "/api/v1/notifications?limit=1&status=ACCEPTED,HELD&channel=SMS", "", 200},
@@ -72,6 +93,19 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		{"GET", called + "/events", "", 200},
 		{"GET", "/api/v1/inbound/calls/0190b0a0-0000-7000-8000-000000000000", "", 404},
 		{"GET", "/api/v1/inbound/statistics?within_minutes=5", "", 200},
+		{"POST", "/api/v1/batches", `{"channel": "SMS", "body": "x", "recipients": [{"to": "090-1234-5678"}]}`, 202},
+		{"POST", "/api/v1/batches?dry_run=true", `{"channel": "SMS", "body": "x", "recipients": [{"to": "090-1234-5678"}, {"to": "110"}]}`, 200},
+		{"POST", "/api/v1/batches", `{"channel": "SMS", "recipients": [{"to": "110"}]}`, 422},
+		{"GET", "/api/v1/batches?limit=1", "", 200},
+		{"GET", batch, "", 200},
+		{"PATCH", batch, `{"send_interval_ms": 250}`, 200},
+		{"GET", batch + "/carrier-check", "", 404},
+		{"POST", batch + "/carrier-check", "", 202},
+		{"GET", batch + "/carrier-check", "", 200},
+		{"POST", batch + "/pause?reason=lunch", "", 200},
+		{"POST", batch + "/resume", "", 200},
+		{"POST", batch + "/cancel", "", 200},
+		{"POST", batch + "/pause", "", 409},
 	} {
 		t.Run(test.method+" "+test.path, func(t *testing.T) {
 			request := httptest.NewRequest(test.method, test.path, strings.NewReader(test.body))

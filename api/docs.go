@@ -35,6 +35,7 @@ func describe() *huma.OpenAPI {
 			{Name: "Notifications", Description: "One SMS or one call to one recipient."},
 			{Name: "Batches", Description: "One text or template for up to a million recipients."},
 			{Name: "Templates", Description: "Texts with placeholders, in versions that never change."},
+			{Name: "Lists", Description: "Recipients with their parameters, which schedules send to."},
 			{Name: "Senders", Description: "The numbers and Messaging Services that notifications are sent from."},
 			{Name: "Inbound calls", Description: "Calls that came in: who waits, who was answered, and what is done about the others."},
 		},

@@ -3,8 +3,8 @@
 // against the same simulator of Twilio and the same Postgres. It prints a table and writes
 // docs/benchmarks.md.
 //
-//	go run ./bench                           about ten minutes
-//	go run ./bench -singles 500 -rounds 1    a quick look
+//	go run ./bench                                      about fifteen minutes
+//	go run ./bench -singles 500 -bulk 5000 -rounds 1    a quick look
 package main
 
 import (
@@ -22,6 +22,9 @@ import (
 // sizes are how much is measured, and of what.
 type sizes struct {
 	singles     int
+	bulk        int
+	upload      int
+	million     int
 	rounds      int
 	connections int
 	workers     int
@@ -36,10 +39,13 @@ type sizes struct {
 func main() {
 	rig.Main()
 	var s sizes
-	flag.IntVar(&s.singles, "singles", 5000, "how many single notifications a round sends")
-	flag.IntVar(&s.rounds, "rounds", 3, "how many rounds of singles, peer and bare loop are run; their medians count")
+	flag.IntVar(&s.singles, "singles", 5000, "how many single notifications a round sends; 0: none")
+	flag.IntVar(&s.bulk, "bulk", 20_000, "how many recipients the batch of a round has; 0: none is sent")
+	flag.IntVar(&s.upload, "upload", 100_000, "how many recipients the file has whose acceptance is measured; 0: none")
+	flag.IntVar(&s.million, "million", 0, "how many recipients the batch has that runs while memory and answers are watched: 1000000 takes 3 minutes; 0: none")
+	flag.IntVar(&s.rounds, "rounds", 3, "how many rounds of singles and batches, peer and bare loop are run; their medians count")
 	flag.IntVar(&s.connections, "connections", 32, "how many keep-alive connections the load comes over")
-	flag.IntVar(&s.workers, "workers", 1, "how many workers carry the singles")
+	flag.IntVar(&s.workers, "workers", 1, "how many workers carry singles and batches")
 	flag.DurationVar(&s.latency, "latency", 30*time.Second, "how long singles trickle in, 5 a second, to measure their latency; 0: not at all")
 	flag.DurationVar(&s.pacing, "pacing", time.Minute, "how long the pace is watched; 0: not at all")
 	flag.BoolVar(&s.peer, "peer", true, "measure the peer too")
@@ -60,7 +66,7 @@ func main() {
 // run measures everything in turn: only one thing has the machine at a time.
 func (s sizes) run(ctx context.Context) error {
 	report := newReport(ctx)
-	for _, measure := range []func(context.Context, *Report) error{s.measureUnpaced, s.measurePacing, s.measurePackages} {
+	for _, measure := range []func(context.Context, *Report) error{s.measureUnpaced, s.measureMillion, s.measurePacing, s.measurePackages} {
 		if err := measure(ctx, report); err != nil {
 			return err
 		}
@@ -76,12 +82,12 @@ func (s sizes) run(ctx context.Context) error {
 	return nil
 }
 
+var unpaced = map[string]string{"SMS_SEND_INTERVAL": "0s", "CALL_SEND_INTERVAL": "0s"}
+
 // measureUnpaced measures what is limited by the machine alone.
 func (s sizes) measureUnpaced(ctx context.Context, report *Report) error {
 	say("starting the product without pacing, %d worker(s)", s.workers)
-	r, err := rig.Start(ctx, rig.Options{Workers: s.workers, Profiles: s.profiles, Settings: map[string]string{
-		"SMS_SEND_INTERVAL": "0s", "CALL_SEND_INTERVAL": "0s",
-	}})
+	r, err := rig.Start(ctx, rig.Options{Workers: s.workers, Profiles: s.profiles, Settings: unpaced})
 	if err != nil {
 		return err
 	}
@@ -94,7 +100,20 @@ func (s sizes) measureUnpaced(ctx context.Context, report *Report) error {
 	if err := s.singleLatency(ctx, r, report); err != nil {
 		return err
 	}
-	return s.singlesBesidePeer(ctx, r, report)
+	var p *peer
+	if s.peer && s.rounds > 0 {
+		if p, err = startPeer(ctx, r); err != nil {
+			return err
+		}
+		defer p.stop()
+	}
+	if err := s.singlesBesidePeer(ctx, r, p, report); err != nil {
+		return err
+	}
+	if err := s.bulkBesidePeer(ctx, r, p, report); err != nil {
+		return err
+	}
+	return s.acceptance(ctx, r, report)
 }
 
 func say(format string, args ...any) {

@@ -98,11 +98,19 @@ func (p *peer) start(ctx context.Context, r *rig.Rig, redis string) error {
 
 func (p *peer) stop() { p.supervisor.Stop() }
 
-// send has the peer send n messages, one job for each.
-func (p *peer) send(ctx context.Context, n int) (peerRun, error) {
+// peerMode is how the peer sends to many.
+type peerMode string
+
+const (
+	peerEach peerMode = "each" // one job for each recipient
+	peerBulk peerMode = "bulk" // one job that loops over all
+)
+
+// send has the peer send n messages.
+func (p *peer) send(ctx context.Context, n int, mode peerMode) (peerRun, error) {
 	var run peerRun
 	var failure bytes.Buffer
-	cmd := exec.CommandContext(ctx, "node", "peer.mjs", "send", strconv.Itoa(n))
+	cmd := exec.CommandContext(ctx, "node", "peer.mjs", "send", strconv.Itoa(n), string(mode))
 	cmd.Dir, cmd.Env, cmd.Stderr = p.folder, p.env, &failure
 	out, err := cmd.Output()
 	if err != nil {

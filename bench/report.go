@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -77,12 +78,12 @@ generator, the API, the worker, Temporal's dev server on SQLite, Postgres (which
 of Twilio. Each figure stands beside its reference, measured in the same run:
 
 - **the peer**: a BullMQ queue on Redis, twilio-node, a row in Postgres, a webhook that settles it (` + "`bench/peer`" + `);
-  one job for each recipient, no exactly-once, nothing that resumes where it was;
+  one job for each recipient, or one that loops over all of a batch; no exactly-once, nothing that resumes where it was;
 - **the bare loop**: 32 goroutines that call twilio-go and nothing else: no queue, no database, no callbacks. It is
   what the machine can do at most.
 
 Where something ran in rounds, the median is given and all rounds in brackets. Sizes are flags:
-` + "`make bench ARGS=\"-singles 500 -rounds 1\"`" + ` is a quick look.
+` + "`make bench ARGS=\"-singles 500 -bulk 5000 -rounds 1\"`" + ` is a quick look; ` + "`-million 1000000`" + ` adds a batch of a million (3 minutes).
 
 `)
 	fmt.Fprintf(&page, "Measured on %s, in %s. %s\n\n", r.began.UTC().Format("2 January 2006"), time.Since(r.began).Round(time.Second), r.machine)
@@ -110,21 +111,7 @@ Where something ran in rounds, the median is given and all rounds in brackets. S
 // rates are what several rounds of one measurement gave, per second.
 type rates []float64
 
-// median is the middle one, or the lower of the two in the middle; 0 of none.
-func (r rates) median() float64 {
-	if len(r) == 0 {
-		return 0
-	}
-	return slices.Sorted(slices.Values(r))[(len(r)-1)/2]
-}
-
-// last is the newest; 0 of none.
-func (r rates) last() float64 {
-	if len(r) == 0 {
-		return 0
-	}
-	return r[len(r)-1]
-}
+func (r rates) median() float64 { return median(r) }
 
 func (r rates) String() string {
 	if len(r) == 0 {
@@ -135,6 +122,27 @@ func (r rates) String() string {
 		each[i] = fmt.Sprintf("%.0f", rate)
 	}
 	return fmt.Sprintf("%.0f/s (%s)", r.median(), strings.Join(each, ", "))
+}
+
+// durations are what several rounds of one measurement took.
+type durations []time.Duration
+
+func (d durations) median() time.Duration { return median(d) }
+
+func (d durations) String() string {
+	each := make([]string, len(d))
+	for i, took := range d {
+		each[i] = fmt.Sprintf("%.2f", took.Seconds())
+	}
+	return fmt.Sprintf("%.2f s (%s)", d.median().Seconds(), strings.Join(each, ", "))
+}
+
+// median is the middle one, or the lower of the two in the middle; 0 of none.
+func median[T cmp.Ordered](of []T) (middle T) {
+	if len(of) == 0 {
+		return middle
+	}
+	return slices.Sorted(slices.Values(of))[(len(of)-1)/2]
 }
 
 // quantile is the value below which a share q of the sorted durations lies.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/todoku/todoku/bench/rig"
@@ -12,23 +11,10 @@ import (
 // patience is how long nothing may settle before a run counts as failed.
 const patience = time.Minute
 
-// singlesBesidePeer runs rounds of the bare loop, the peer and ourselves in turn, so that what else
-// the machine does hits all three alike.
-func (s sizes) singlesBesidePeer(ctx context.Context, r *rig.Rig, report *Report) error {
-	if s.rounds == 0 {
+// singlesBesidePeer has the bare loop, the peer and ourselves send singles.
+func (s sizes) singlesBesidePeer(ctx context.Context, r *rig.Rig, p *peer, report *Report) error {
+	if s.rounds == 0 || s.singles == 0 {
 		return nil
-	}
-	var p *peer
-	if s.peer {
-		var err error
-		if p, err = startPeer(ctx, r); err != nil {
-			return err
-		}
-		defer func() {
-			if p != nil {
-				p.stop()
-			}
-		}()
 	}
 	if err := r.Simulator.Reset(ctx); err != nil {
 		return err
@@ -36,63 +22,29 @@ func (s sizes) singlesBesidePeer(ctx context.Context, r *rig.Rig, report *Report
 	if _, _, err := s.sendSingles(ctx, r, "warm-up of rounds", min(s.singles, 100)); err != nil {
 		return err
 	}
-	var bare, peers, accepts, settles rates
-	cpu := map[rig.Part]time.Duration{}
+	var accepts rates
+	var used usage
 	lost := 0
-	for round := range s.rounds {
-		if err := r.Simulator.Reset(ctx); err != nil {
-			return err
-		}
-		rate, err := bareLoop(ctx, r, s.singles, s.connections)
-		if err != nil {
-			return err
-		}
-		bare = append(bare, rate)
-		if p != nil {
-			if err := r.Simulator.Reset(ctx); err != nil {
-				return err
-			}
-			run, err := p.send(ctx, s.singles)
-			if err != nil {
-				return err
-			}
-			peers = append(peers, float64(run.Count)/run.Settled)
-			lost += s.singles - run.Count
-		}
-		if err := r.Simulator.Reset(ctx); err != nil {
-			return err
-		}
-		before := r.CPU()
+	contest := []contestant{s.bareContestant(r, s.singles)}
+	if p != nil {
+		contest = append(contest, p.contestant(s.singles, peerEach, &lost))
+	}
+	round := 0
+	contest = append(contest, contestant{ours, func(ctx context.Context) (float64, error) {
+		round++
+		defer used.since(r, r.CPU())
 		accepted, settled, err := s.sendSingles(ctx, r, fmt.Sprint("round-", round), s.singles)
-		if err != nil {
-			return err
-		}
-		for part, used := range r.CPU() {
-			cpu[part] += used - before[part]
-		}
-		accepts, settles = append(accepts, accepted), append(settles, settled)
-		say("round %d of %d: bare loop %.0f, peer %.0f, ours %.0f a second", round+1, s.rounds, rate, peers.last(), settled)
+		accepts = append(accepts, accepted)
+		return settled, err
+	}})
+	took, err := s.inRounds(ctx, r, "singles", contest)
+	if err != nil {
+		return err
 	}
-	single := figure{
-		what: fmt.Sprintf("%d singles: POST accepted, sent and settled by webhook", s.singles), must: "more than the peer",
-		measured: settles.String(), beside: "no peer", holds: settles.median() > peers.median(),
-	}
-	if p == nil {
-		single.must = ""
-	} else {
-		single.measured += fmt.Sprintf(", %.2f × the peer", settles.median()/peers.median())
-		single.beside = "peer " + peers.String()
-		if lost > 0 {
-			report.details = append(report.details, fmt.Sprintf(
-				"Of the peer's %d notifications %d never settled: their status came before their row was there.", s.rounds*s.singles, lost))
-		}
-	}
-	single.beside += ", bare loop " + bare.String()
-	report.add(single)
+	report.add(besidePeers(figure{what: fmt.Sprintf("%d singles: POST accepted, sent and settled by webhook", s.singles)}, took, 1))
 	report.add(figure{what: "of these: POST answered 202, durable", measured: accepts.String()})
-	if len(cpu) > 0 {
-		report.add(figure{what: "of these: processor time of one", measured: shares(cpu, s.rounds*s.singles)})
-	}
+	report.add(used.figure(s.rounds * s.singles))
+	report.tellLost("singles", lost, s.rounds*s.singles)
 	return nil
 }
 
@@ -118,15 +70,4 @@ func (s sizes) sendSingles(ctx context.Context, r *rig.Rig, reference string, n 
 		return 0, 0, fmt.Errorf("%d of %d singles were accepted, and %d did not settle", len(answers), n, left)
 	}
 	return float64(n) / accepting.Seconds(), float64(n) / settling.Seconds(), arrived(ctx, r, n)
-}
-
-// shares tells how much of the processors one of n took, by part.
-func shares(cpu map[rig.Part]time.Duration, n int) string {
-	var total time.Duration
-	var each []string
-	for _, part := range rig.Parts {
-		total += cpu[part]
-		each = append(each, fmt.Sprintf("%s %.2f", part, milliseconds(cpu[part])/float64(n)))
-	}
-	return fmt.Sprintf("%.2f ms (%s)", milliseconds(total)/float64(n), strings.Join(each, ", "))
 }

@@ -106,6 +106,46 @@ func audit(t *testing.T, r *rig.Rig, accepted []rig.Accepted) {
 	}
 }
 
+// auditBatch audits a batch to the first numbers of all, the only one of its rig, and holds what is
+// counted of it against its rows.
+func auditBatch(t *testing.T, r *rig.Rig, b rig.Batch, tries int) {
+	t.Helper()
+	var rows []rig.Row
+	await(t, time.Minute, "the ledger can be read", func(ctx context.Context) (_ bool, err error) {
+		rows, err = r.Ledger.Rows(ctx, "")
+		return err == nil, err
+	})
+	ids := map[string]uuid.UUID{}
+	for _, row := range rows {
+		ids[row.To] = row.ID
+	}
+	accepted := make([]rig.Accepted, b.Total)
+	for i := range accepted {
+		accepted[i] = rig.Accepted{ID: ids[rig.Number(i)], To: rig.Number(i)}
+	}
+	accepted[0].Tries = tries // one call for all
+	audit(t, r, accepted)
+
+	statuses, err := r.Ledger.Statuses(t.Context(), b.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, time.Minute, "the batch is finished", func(ctx context.Context) (bool, error) {
+		b, err = r.API.Batch(ctx, b.ID)
+		return err == nil && b.State == "finished", err
+	})
+	sum := 0
+	for status, n := range b.Counts {
+		sum += n
+		if rows := statuses[notify.Status(strings.ToUpper(status))]; rows != n {
+			t.Errorf("of the batch %d are counted as %s, and %d rows are", n, status, rows)
+		}
+	}
+	if sum != b.Total || len(rows) != b.Total {
+		t.Errorf("the counts add up to %d of %d, and there are %d rows", sum, b.Total, len(rows))
+	}
+}
+
 // timeline tells a notification's story from both sides.
 func timeline(ctx context.Context, r *rig.Rig, id uuid.UUID, creates []rig.Create) string {
 	story, err := r.Ledger.Timeline(ctx, id)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"slices"
 	"strconv"
 	"sync"
@@ -101,4 +102,40 @@ func single(i int) rig.Request {
 		channel = "CALL"
 	}
 	return rig.Request{Channel: channel, To: rig.Number(i), Body: "chaos " + strconv.Itoa(i), IdempotencyKey: "chaos-" + strconv.Itoa(i)}
+}
+
+// TestRandomKillsInABatch kills workers, the API, Temporal and Postgres while a batch is accepted and
+// sent, at a pace that lets it last as long as the kills, and while it settles.
+func TestRandomKillsInABatch(t *testing.T) {
+	seed := cmp.Or(*seed, uint64(time.Now().UnixNano()))
+	t.Logf("seed %d: go test -count=1 -v ./chaos -run TestRandomKillsInABatch -kills %d -batch %d -seed %d", seed, *kills, *batch, seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	// Where the pace is under 50 ms, a workflow carries a shard of up to 500: smaller ones make more of them.
+	pace := min(time.Duration(*kills)*killEvery/time.Duration(*batch), 40*time.Millisecond)
+	r := start(t, map[string]string{"SMS_SEND_INTERVAL": pace.String(), "BATCH_SHARD_SIZE": strconv.Itoa(max(*batch/50, 1))})
+	if err := r.Simulator.Behave(t.Context(), func(b *simulator.Behaviour) { b.LatencyMS = 30 }); err != nil {
+		t.Fatal(err)
+	}
+
+	var accepted rig.Batch
+	var tries int
+	var both sync.WaitGroup
+	both.Go(func() {
+		var err error
+		accepted, tries, err = r.API.SendBatch(t.Context(), rig.BatchRequest{
+			Query: url.Values{"channel": {"SMS"}, "body": {"chaos"}}, File: rig.Recipients(0, *batch), IdempotencyKey: "chaos",
+		})
+		if err != nil {
+			t.Errorf("the batch was not accepted, though the client retried as told: %v", err)
+		}
+	})
+	both.Go(func() {
+		time.Sleep(time.Duration(random.Int64N(int64(100 * time.Millisecond)))) // while the file is uploaded
+		r.Kill(r.PIDs(rig.PartAPI)...)
+		killAtRandom(t, r, random, *kills)
+	})
+	both.Wait()
+	if accepted.Total == *batch {
+		auditBatch(t, r, accepted, tries)
+	}
 }

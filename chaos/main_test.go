@@ -15,8 +15,9 @@ import (
 )
 
 var (
-	kills   = flag.Int("kills", 6, "how many processes the random run kills")
-	singles = flag.Int("singles", 300, "how many notifications the random run sends")
+	kills   = flag.Int("kills", 6, "how many processes each random run kills")
+	singles = flag.Int("singles", 300, "how many notifications the random run of singles sends")
+	batch   = flag.Int("batch", 500, "how many recipients the batch of the other random run has")
 	seed    = flag.Uint64("seed", 0, "choose the random run's kills by this number; 0: by the clock")
 	long    = flag.Bool("long", false, "let outages last as long as they do in earnest")
 )

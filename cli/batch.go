@@ -20,7 +20,7 @@ func newBatchCommand() *cobra.Command {
 		newBatchSend(), newBatchShow(), newBatchList(),
 		newBatchControl("pause", "Pause a batch: nothing more of it is sent until it is resumed", "todoku batch resume"),
 		newBatchControl("resume", "Let a paused batch go on", "todoku batch show"),
-		newBatchControl("cancel", "Cancel what of a batch was not sent", "todoku batch show"))
+		newBatchControl("cancel", "Cancel what of a batch was not sent", "todoku batch show"), newBatchCheck())
 	group.GroupID = groupUse
 	group.Example = `  todoku batch send --csv recipients.csv --template 3
   todoku batch pause 0190b0a0-0000-7000-8000-000000000000`

@@ -21,13 +21,13 @@ import (
 func newBatchSend() *cobra.Command {
 	var (
 		csv, channel, body, name, sendAt string
-		template                         int64
+		template, list                   int64
 		twins, dryRun, detach            bool
 	)
 	cmd := &cobra.Command{
-		Use:   "send --csv FILE (--template ID | --body TEXT)",
-		Short: "Send one template or text to everybody in a file",
-		Long: `Send one template or text to everybody in a file.
+		Use:   "send (--csv FILE | --list ID) (--template ID | --body TEXT)",
+		Short: "Send one template or text to everybody in a file or on a list",
+		Long: `Send one template or text to everybody in a file or on a list.
 
 The first row of the file names the columns: to, and one for each placeholder of the template. UTF-8 and
 Shift_JIS are understood, as Excel writes them. Rows that nothing can be sent to are listed, and the
@@ -38,6 +38,7 @@ The command shows how far the batch has come until all of it is final; stopping 
 stop the batch. With --detach, or --json, it ends when the batch is accepted.`,
 		Example: `  todoku batch send --csv recipients.csv --template 3
   todoku batch send --csv recipients.csv --template 3 --dry-run
+  todoku batch send --list 1 --template 3
   todoku batch send --csv recipients.csv --channel call --template 4 --name 'Recall' --send-at '2026-04-01 09:00'`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,37 +46,56 @@ stop the batch. With --detach, or --json, it ends when the batch is accepted.`,
 			if byBody == byTemplate {
 				return usageErrorf("give either --template ID or --body TEXT")
 			}
-			query := url.Values{"channel": {strings.ToUpper(channel)}}
+			if cmd.Flags().Changed("csv") == cmd.Flags().Changed("list") {
+				return usageErrorf("give either --csv FILE or --list ID")
+			}
+			wanted := map[string]any{"channel": strings.ToUpper(channel)}
 			if byBody {
-				query.Set("body", body)
+				wanted["body"] = body
 			} else {
-				query.Set("template_id", strconv.FormatInt(template, 10))
+				wanted["template_id"] = template
 			}
 			if name != "" {
-				query.Set("name", name)
+				wanted["name"] = name
 			}
 			if twins {
-				query.Set("allow_duplicates", "true")
+				wanted["allow_duplicates"] = true
 			}
 			if sendAt != "" {
 				at, err := parseMoment(sendAt, time.Now())
 				if err != nil {
 					return err
 				}
-				query.Set("send_at", at.Format(time.RFC3339))
+				wanted["send_at"] = at.Format(time.RFC3339)
 			}
 			c, err := newClient(cmd)
 			if err != nil {
 				return err
 			}
+			query := url.Values{}
+			request := asking{method: http.MethodPost, path: "/batches", repeatable: true}
+			if cmd.Flags().Changed("list") {
+				wanted["list_id"] = list
+				request.body, request.endless = wanted, true // a long list takes long
+			} else {
+				query = queryOf(wanted)
+				request.file, request.repeatable = recipientsFile(cmd, csv)
+			}
 			if dryRun {
 				query.Set("dry_run", "true")
-				return previewBatch(cmd, c, csv, query)
 			}
-			return sendBatch(cmd, c, csv, query, !detach && !wantsJSON(cmd))
+			if len(query) > 0 {
+				request.path += "?" + query.Encode()
+			}
+			if dryRun {
+				return previewBatch(cmd, c, request)
+			}
+			request.key = uuid.NewString()
+			return sendBatch(cmd, c, request, !detach && !wantsJSON(cmd))
 		},
 	}
 	cmd.Flags().StringVar(&csv, "csv", "", "the `file` of recipients; - reads it from standard input")
+	cmd.Flags().Int64Var(&list, "list", 0, "the `id` of a list, see 'todoku list list'")
 	cmd.Flags().StringVar(&channel, "channel", "sms", "sms or call")
 	cmd.Flags().Int64Var(&template, "template", 0, "the `id` of a template, see 'todoku template list'")
 	cmd.Flags().StringVar(&body, "body", "", "the `text`, the same for everybody")
@@ -84,8 +104,16 @@ stop the batch. With --detach, or --json, it ends when the batch is accepted.`,
 	cmd.Flags().BoolVar(&twins, "allow-duplicates", false, "send to the same number with the same values again")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "accept nothing, and say what would be")
 	cmd.Flags().BoolVar(&detach, "detach", false, "end when the batch is accepted")
-	requireFlags(cmd, "csv")
 	return cmd
+}
+
+// queryOf are the members of a request, for one whose body is a file.
+func queryOf(wanted map[string]any) url.Values {
+	query := url.Values{}
+	for name, value := range wanted {
+		query.Set(name, fmt.Sprint(value))
+	}
+	return query
 }
 
 // recipientsFile is read anew for each try; standard input is there once.
@@ -102,9 +130,8 @@ func recipientsFile(cmd *cobra.Command, path string) (of *file, again bool) {
 	}, "text/csv"}, true
 }
 
-func previewBatch(cmd *cobra.Command, c *client, csv string, query url.Values) error {
-	content, again := recipientsFile(cmd, csv)
-	preview, err := ask[v1.BatchPreview](cmd.Context(), c, asking{method: http.MethodPost, path: "/batches?" + query.Encode(), file: content, repeatable: again})
+func previewBatch(cmd *cobra.Command, c *client, request asking) error {
+	preview, err := ask[v1.BatchPreview](cmd.Context(), c, request)
 	if err != nil {
 		return err
 	}
@@ -133,10 +160,8 @@ func previewBatch(cmd *cobra.Command, c *client, csv string, query url.Values) e
 	})
 }
 
-func sendBatch(cmd *cobra.Command, c *client, csv string, query url.Values, follow bool) error {
-	content, again := recipientsFile(cmd, csv)
-	accepted, err := ask[v1.Batch](cmd.Context(), c, asking{method: http.MethodPost, path: "/batches?" + query.Encode(),
-		file: content, key: uuid.NewString(), repeatable: again})
+func sendBatch(cmd *cobra.Command, c *client, request asking, follow bool) error {
+	accepted, err := ask[v1.Batch](cmd.Context(), c, request)
 	if err != nil {
 		return err
 	}

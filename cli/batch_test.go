@@ -49,6 +49,20 @@ func TestWhatABatchWouldBeIsShown(t *testing.T) {
 	}
 }
 
+func TestAListIsSentTo(t *testing.T) {
+	term := newTerminal(t)
+	requests := standInAPI(t, says(200, `{"dry_run":true,"total":10}`), says(202, batch("running", `"accepted":3`)))
+	term.succeeds("batch", "send", "--list", "1", "--template", "3", "--dry-run")
+	term.succeeds("batch", "send", "--list", "1", "--template", "3", "--name", "x", "--allow-duplicates", "--detach")
+	preview, sent := (*requests)[0], (*requests)[1]
+	if preview.Path != "/api/v1/batches?dry_run=true" || preview.Body["list_id"] != 1. || preview.key != "" {
+		t.Errorf("asked %+v", preview)
+	}
+	if sent.Path != "/api/v1/batches" || sent.Body["template_id"] != 3. || sent.Body["allow_duplicates"] != true || sent.Body["name"] != "x" || sent.key == "" {
+		t.Errorf("asked %+v", sent)
+	}
+}
+
 func TestABatchIsShownListedAndControlled(t *testing.T) {
 	term := newTerminal(t)
 	standInAPI(t, says(200, batch("running", `"pending":1,"success":2`)), says(200, `{"items":[`+batch("paused", `"held":3`)+`],"next_cursor":"abc"}`),
@@ -64,11 +78,43 @@ func TestABatchIsShownListedAndControlled(t *testing.T) {
 	}
 }
 
+// check is an answer of the API about a check against Twilio's list.
+func check(state, more string) string {
+	return `{"batch_id":"` + someID + `","state":"` + state + `","requested_at":"2026-04-01T01:00:00Z",` + more + `"workflow_id":"carrier-check/` + someID + `"}`
+}
+
+func TestABatchIsCheckedAgainstTwilio(t *testing.T) {
+	term := newTerminal(t)
+	requests := standInAPI(t, says(202, check("waiting", "")), says(200, check("running", "")),
+		says(200, check("finished", `"finished_at":"2026-04-01T01:00:00Z","agrees":true,"compared":3,"listed":5,"differences":[],`)))
+	if out := term.succeeds("batch", "check", someID); !strings.Contains(out, "shown by Twilio") || !strings.HasSuffix(out, "The ledger and Twilio agree.\n") {
+		t.Errorf("the check is shown as\n%s", out)
+	}
+	for i, want := range []string{"POST", "GET", "GET"} {
+		if got := (*requests)[i]; got.Method != want || !strings.HasSuffix(got.Path, "/batches/"+someID+"/carrier-check") {
+			t.Errorf("request %d is %s %s", i, got.Method, got.Path)
+		}
+	}
+
+	differing := check("finished", `"finished_at":"2026-04-01T01:00:00Z","agrees":false,"counts":{"extra_at_carrier":1},"differences":[`+
+		`{"kind":"extra_at_carrier","row":7,"notification_id":"`+someID+`","to":"*********5678","status":"SUCCESS","twilio_sid":"SM1","carrier_status":"delivered"}],`)
+	standInAPI(t, says(202, differing), says(200, differing), says(202, check("failed", `"finished_at":"2026-04-01T01:00:00Z","failure":"the carrier was away",`)))
+	if code, out, _ := term.run("batch", "check", someID); code != exitFailed || !strings.Contains(out, "*********5678") || !strings.Contains(out, "delivered") {
+		t.Errorf("a difference ends with %d and\n%s", code, out)
+	}
+	if out := term.succeeds("batch", "check", "--last", someID); !strings.Contains(out, "extra_at_carrier") {
+		t.Errorf("the latest result is shown as\n%s", out)
+	}
+	if code, out, _ := term.run("batch", "check", someID); code != exitFailed || out != "the check is failed: the carrier was away\n" {
+		t.Errorf("a failure ends with %d and\n%s", code, out)
+	}
+}
+
 func TestBatchUsage(t *testing.T) {
 	term := newTerminal(t)
 	for _, args := range [][]string{
-		{"send"}, {"send", "--csv", "x"}, {"send", "--csv", "x", "--body", "x", "--template", "1"}, {"send", "--csv", "x", "--body", "x", "--send-at", "soon"},
-		{"show"}, {"show", "1"}, {"pause", "x"}, {"list", "--limit", "0"},
+		{"send"}, {"send", "--csv", "x"}, {"send", "--body", "x"}, {"send", "--csv", "x", "--list", "1", "--body", "x"}, {"send", "--csv", "x", "--body", "x", "--template", "1"}, {"send", "--csv", "x", "--body", "x", "--send-at", "soon"},
+		{"show"}, {"show", "1"}, {"pause", "x"}, {"check"}, {"check", "x"}, {"list", "--limit", "0"},
 	} {
 		if code, _, errOut := term.run(append([]string{"batch"}, args...)...); code != exitUsage || errOut == "" {
 			t.Errorf("%v ends with %d and says %q", args, code, errOut)

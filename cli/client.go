@@ -64,6 +64,7 @@ type asking struct {
 	file         *file  // sent in the place of body
 	key          string // the Idempotency-Key, where there is one
 	repeatable   bool   // asking twice does what asking once does
+	endless      bool   // the answer takes as long as it takes
 }
 
 // file is what is uploaded.
@@ -135,30 +136,77 @@ func askOnce[T any](ctx context.Context, c *client, q asking) (answer reply[T], 
 	}
 	media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	switch {
+	case response.StatusCode == http.StatusNoContent:
+		answer.raw = []byte("{}") // for --json
+		return answer, 0, nil
 	case response.StatusCode < 300 && media == "application/json":
 		answer.raw = raw
 		if err := json.Unmarshal(raw, &answer.Value); err != nil {
 			return answer, 0, c.strange(response)
 		}
 		return answer, 0, nil
-	case response.StatusCode >= 400 && media == problem.ContentType:
-		var p problem.Problem
-		if json.Unmarshal(raw, &p) == nil {
-			seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // absent: 0
-			return answer, time.Duration(seconds) * time.Second, &p
-		}
 	}
-	return answer, 0, c.strange(response)
+	return answer, retryAfter(response), c.refusal(response, raw)
+}
+
+// refusal is the *problem.Problem that the API answers with, or says that it answers with something else.
+func (c *client) refusal(response *http.Response, raw []byte) error {
+	media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	var p problem.Problem
+	if response.StatusCode >= 400 && media == problem.ContentType && json.Unmarshal(raw, &p) == nil {
+		return &p
+	}
+	return c.strange(response)
+}
+
+// retryAfter is what the answer says about asking again; 0: nothing.
+func retryAfter(response *http.Response) time.Duration {
+	seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
+	return time.Duration(seconds) * time.Second
+}
+
+// download copies a file that the API gives.
+func (c *client) download(ctx context.Context, path string, to io.Writer) error {
+	q := asking{method: http.MethodGet, path: path, endless: true}
+	response, err := c.send(ctx, q)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); response.StatusCode == http.StatusOK && media == "text/csv" {
+		if _, err := io.Copy(to, response.Body); err != nil {
+			return fmt.Errorf("the file broke off before its end: ask for it again: %w", err)
+		}
+		return nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerSize))
+	if err != nil {
+		return c.unreachable(ctx, q.method, err)
+	}
+	return c.refusal(response, raw)
 }
 
 func (c *client) exchange(ctx context.Context, q asking) (*http.Response, []byte, error) {
-	content, mediaType, err := q.content()
+	response, err := c.send(ctx, q)
 	if err != nil {
 		return nil, nil, err
 	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerSize))
+	if err != nil {
+		return nil, nil, c.unreachable(ctx, q.method, err)
+	}
+	return response, raw, nil
+}
+
+func (c *client) send(ctx context.Context, q asking) (*http.Response, error) {
+	content, mediaType, err := q.content()
+	if err != nil {
+		return nil, err
+	}
 	request, err := http.NewRequestWithContext(ctx, q.method, c.url+"/api/v1"+q.path, content)
 	if err != nil {
-		return nil, nil, fmt.Errorf("prepare the request: %w", err)
+		return nil, fmt.Errorf("prepare the request: %w", err)
 	}
 	request.Header.Set("Authorization", "Bearer "+c.key)
 	request.Header.Set("Accept", "application/json")
@@ -170,19 +218,14 @@ func (c *client) exchange(ctx context.Context, q asking) (*http.Response, []byte
 		request.Header.Set("Idempotency-Key", q.key)
 	}
 	client := *c.http
-	if q.file != nil {
-		client.Timeout = 0 // an upload takes as long as it takes
+	if q.file != nil || q.endless {
+		client.Timeout = 0 // a file takes as long as it takes
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, nil, c.unreachable(ctx, q.method, err)
+		return nil, c.unreachable(ctx, q.method, err)
 	}
-	defer response.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerSize))
-	if err != nil {
-		return nil, nil, c.unreachable(ctx, q.method, err)
-	}
-	return response, raw, nil
+	return response, nil
 }
 
 func (q asking) content() (content io.Reader, mediaType string, err error) {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,14 +96,32 @@ func listNotifications(cmd *cobra.Command, query url.Values) error {
 			_, err := fmt.Fprintln(out, "there are no such notifications")
 			return err
 		}
-		rows := newTable("ID", "STATUS", "CHANNEL", "TO", "ACCEPTED", "REFERENCE", "ERROR")
-		for _, n := range page.Items {
-			rows.add(n.ID.String(), string(n.Status), string(n.Channel), n.To, n.CreatedAt.In(zone).Format(timeLayout), valueOf(n.Reference), errorLine(n))
-		}
+		rows := notificationTable(page.Items, zone)
 		if err := rows.print(out); err != nil || page.NextCursor == nil {
 			return err
 		}
 		_, err := fmt.Fprintf(out, "There are more: repeat the command with --cursor %s\n", clean(*page.NextCursor))
 		return err
 	})
+}
+
+// notificationTable has a column of times to send at where one of the notifications has such a time.
+func notificationTable(shown []v1.Notification, zone *time.Location) *table {
+	isLater := func(n v1.Notification) bool { return n.SendAt.After(n.CreatedAt) }
+	later := slices.ContainsFunc(shown, isLater)
+	row := func(cells ...string) []string {
+		if !later {
+			return slices.Delete(cells, 5, 6)
+		}
+		return cells
+	}
+	rows := newTable(row("ID", "STATUS", "CHANNEL", "TO", "ACCEPTED", "NOT BEFORE", "REFERENCE", "ERROR")...)
+	for _, n := range shown {
+		notBefore := ""
+		if isLater(n) {
+			notBefore = n.SendAt.In(zone).Format(timeLayout)
+		}
+		rows.add(row(n.ID.String(), string(n.Status), string(n.Channel), n.To, n.CreatedAt.In(zone).Format(timeLayout), notBefore, valueOf(n.Reference), errorLine(n))...)
+	}
+	return rows
 }

@@ -29,6 +29,18 @@ There are more: repeat the command with --cursor abc
 	}
 }
 
+func TestTheListShowsWhatIsSentLater(t *testing.T) {
+	term := newTerminal(t)
+	standInAPI(t, says(200, `{"items":[`+notification(`{"send_at":"2026-04-02T01:00:00Z"}`)+`,`+notification(`{}`)+`],"next_cursor":null}`))
+	want := `ID                                    STATUS    CHANNEL  TO             ACCEPTED                 NOT BEFORE               REFERENCE  ERROR
+` + someID + `  ACCEPTED  SMS      *********5678  2026-04-01 10:00:00 JST  2026-04-02 10:00:00 JST
+` + someID + `  ACCEPTED  SMS      *********5678  2026-04-01 10:00:00 JST
+`
+	if out := term.succeeds("notification", "list"); out != want {
+		t.Errorf("got\n%s\nwant\n%s", out, want)
+	}
+}
+
 func TestTheListIsAskedForByFilters(t *testing.T) {
 	term := newTerminal(t)
 	requests := standInAPI(t, says(200, `{"items":[],"next_cursor":null}`))

@@ -40,12 +40,16 @@ func newSenderList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return senders.print(cmd, func(out io.Writer, senders items[v1.Sender]) error { return printSenders(out, senders.Items) })
+			zone, err := timezone()
+			if err != nil {
+				return err
+			}
+			return senders.print(cmd, func(out io.Writer, senders items[v1.Sender]) error { return printSenders(out, senders.Items, zone) })
 		},
 	}
 }
 
-func printSenders(out io.Writer, senders []v1.Sender) error {
+func printSenders(out io.Writer, senders []v1.Sender, zone *time.Location) error {
 	if len(senders) == 0 {
 		_, err := fmt.Fprintln(out, "there are no senders yet: the first send on a channel makes one")
 		return err
@@ -57,8 +61,11 @@ func printSenders(out io.Writer, senders []v1.Sender) error {
 			pace = "one each " + (time.Duration(s.SendIntervalMS) * time.Millisecond).String()
 		}
 		state := s.State
-		if s.StoppedAt != nil {
+		switch {
+		case s.StoppedAt != nil:
 			state += fmt.Sprintf(" (%s): %s", valueOf(s.StopCode), valueOf(s.StopReason))
+		case s.SlowedAt != nil:
+			state += fmt.Sprintf("; slowed down by Twilio (%s) at %s", valueOf(s.SlowCode), s.SlowedAt.In(zone).Format(timeLayout))
 		}
 		rows.add(strconv.FormatInt(s.ID, 10), string(s.Channel), s.Address, pace, strconv.FormatInt(s.Waiting, 10), state)
 	}

@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +17,10 @@ import (
 )
 
 func newTemplateCommand() *cobra.Command {
-	group := newGroup("template", "Create, change, see and preview templates", newTemplateCreate(), newTemplateUpdate(), newTemplateList(), newTemplateShow(), newTemplateRender())
+	group := newGroup("template", "Create, change, see and preview templates", newTemplateCreate(), newTemplateUpdate(), newTemplateList(), newTemplateShow(), newTemplateRender(),
+		newTemplateVersions(), newTemplateDiff(), newTemplateDelete(),
+		newTemplateArchive("archive", "Let nothing new be sent with a template", true),
+		newTemplateArchive("restore", "Bring an archived template back", false))
 	group.GroupID = groupUse
 	group.Example = `  todoku template create --name reminder --channel sms --body '{{name}}様、ご予約は{{time}}です。'
   todoku template render 1 --param name=佐藤 --param time=10:00
@@ -30,13 +31,16 @@ func newTemplateCommand() *cobra.Command {
 
 func newTemplateCreate() *cobra.Command {
 	var name, channel, body string
+	var kinds []string
 	cmd := &cobra.Command{
 		Use:   "create --name NAME --channel sms|call --body TEXT",
 		Short: "Create a template",
 		Long: `Create a template: a text with placeholders such as {{name}}, for one channel.
 
-A send gives a value for each placeholder. Nothing but {{…}} is special.`,
+A send gives a value for each placeholder. Nothing but {{…}} is special. With --kind time=time a value
+for {{time}} must be a time of the day, and a send with 25:00 is refused; there are number, date and time.`,
 		Example: `  todoku template create --name reminder --channel sms --body '{{name}}様、ご予約は{{time}}です。'
+  todoku template create --name visit --channel sms --body 'See you at {{time}}.' --kind time=time
   todoku template create --name reminder-call --channel call --body - < text.txt`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -48,12 +52,16 @@ A send gives a value for each placeholder. Nothing but {{…}} is special.`,
 			if err != nil {
 				return err
 			}
+			wantedKinds, err := parseKinds(kinds)
+			if err != nil {
+				return err
+			}
 			c, err := newClient(cmd)
 			if err != nil {
 				return err
 			}
 			created, err := call[v1.Template](cmd.Context(), c, http.MethodPost, "/templates",
-				map[string]string{"name": name, "channel": string(wanted), "body": text})
+				map[string]any{"name": name, "channel": string(wanted), "body": text, "kinds": wantedKinds})
 			if err != nil {
 				return err
 			}
@@ -67,14 +75,16 @@ A send gives a value for each placeholder. Nothing but {{…}} is special.`,
 	cmd.Flags().StringVar(&name, "name", "", "what it is called; no two have the same name")
 	cmd.Flags().StringVar(&channel, "channel", "", "sms or call")
 	cmd.Flags().StringVar(&body, "body", "", "the `text`, with placeholders such as {{name}}; - reads it from standard input")
+	addKindFlag(cmd, &kinds)
 	requireFlags(cmd, "name", "channel", "body")
 	return cmd
 }
 
 func newTemplateUpdate() *cobra.Command {
 	var name, body string
+	var kinds []string
 	cmd := &cobra.Command{
-		Use:   "update ID [--name NAME] [--body TEXT]",
+		Use:   "update ID [--name NAME] [--body TEXT] [--kind NAME=KIND]…",
 		Short: "Change a template",
 		Long: `Change a template: its name, or its text, which becomes the next version.
 
@@ -87,7 +97,7 @@ Notifications that were accepted before keep the version that they were accepted
 			if err != nil {
 				return err
 			}
-			change := make(map[string]string)
+			change := make(map[string]any)
 			if cmd.Flags().Changed("name") {
 				change["name"] = name
 			}
@@ -96,8 +106,13 @@ Notifications that were accepted before keep the version that they were accepted
 					return err
 				}
 			}
+			if cmd.Flags().Changed("kind") {
+				if change["kinds"], err = parseKinds(kinds); err != nil {
+					return err
+				}
+			}
 			if len(change) == 0 {
-				return usageErrorf("what to change is missing: give --name NAME, --body TEXT, or both")
+				return usageErrorf("what to change is missing: give --name NAME, --body TEXT or --kind NAME=KIND")
 			}
 			c, err := newClient(cmd)
 			if err != nil {
@@ -115,7 +130,24 @@ Notifications that were accepted before keep the version that they were accepted
 	}
 	cmd.Flags().StringVar(&name, "name", "", "what it is called from now on")
 	cmd.Flags().StringVar(&body, "body", "", "the next version's `text`; - reads it from standard input")
+	addKindFlag(cmd, &kinds)
 	return cmd
+}
+
+func addKindFlag(cmd *cobra.Command, kinds *[]string) {
+	cmd.Flags().StringArrayVar(kinds, "kind", nil, "what a placeholder's value must be, as `NAME=KIND`: text, number, date or time; may be repeated")
+}
+
+func parseKinds(pairs []string) (map[string]string, error) {
+	kinds := make(map[string]string, len(pairs))
+	for _, pair := range pairs {
+		name, kind, _ := strings.Cut(pair, "=")
+		if name = strings.TrimSpace(name); name == "" || !slices.Contains(notify.ParamKinds, notify.ParamKind(kind)) {
+			return nil, usageErrorf("--kind %q: write NAME=KIND, where KIND is text, number, date or time", pair)
+		}
+		kinds[name] = kind
+	}
+	return kinds, nil
 }
 
 func paramsOf(t v1.Template) string {
@@ -127,17 +159,22 @@ func paramsOf(t v1.Template) string {
 }
 
 func newTemplateList() *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
+	var archived bool
+	cmd := &cobra.Command{
+		Use:     "list [--archived]",
 		Short:   "List all templates",
 		Example: "  todoku template list\n  todoku template list --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			query := url.Values{}
+			if archived {
+				query.Set("archived", "true")
+			}
 			c, err := newClient(cmd)
 			if err != nil {
 				return err
 			}
-			all, err := allTemplates(cmd.Context(), c)
+			all, err := everyPage[v1.Template](cmd.Context(), c, "/templates", query)
 			if err != nil {
 				return err
 			}
@@ -154,31 +191,8 @@ func newTemplateList() *cobra.Command {
 			})
 		},
 	}
-}
-
-// allTemplates reads every page of the list, as one.
-func allTemplates(ctx context.Context, c *client) (all reply[items[v1.Template]], err error) {
-	raw := itemsOf[json.RawMessage](nil)
-	for cursor := ""; ; {
-		page, err := call[v1.TemplatePage](ctx, c, http.MethodGet, "/templates?limit=200&cursor="+url.QueryEscape(cursor), nil)
-		if err != nil {
-			return all, err
-		}
-		all.Value.Items = append(all.Value.Items, page.Value.Items...)
-		var rawPage items[json.RawMessage]
-		if err := json.Unmarshal(page.raw, &rawPage); err != nil {
-			return all, fmt.Errorf("read the list of templates: %w", err)
-		}
-		raw.Items = append(raw.Items, rawPage.Items...)
-		if page.Value.NextCursor == nil {
-			break
-		}
-		cursor = *page.Value.NextCursor
-	}
-	var buffer bytes.Buffer
-	err = writeJSON(&buffer, raw)
-	all.raw = buffer.Bytes()
-	return all, err
+	cmd.Flags().BoolVar(&archived, "archived", false, "those that are archived, and no others")
+	return cmd
 }
 
 func newTemplateShow() *cobra.Command {
@@ -215,21 +229,38 @@ func printTemplate(out io.Writer, t v1.Template, zone *time.Location) error {
 	rows.add("name", t.Name)
 	rows.add("channel", string(t.Channel))
 	rows.add("version", strconv.Itoa(int(t.Version)))
-	rows.add("placeholders", strings.Join(t.Params, ", "))
+	rows.add("placeholders", placeholdersOf(t))
 	rows.add("created", t.CreatedAt.In(zone).Format(timeLayout))
 	rows.add("updated", t.UpdatedAt.In(zone).Format(timeLayout))
+	if t.ArchivedAt != nil {
+		rows.add("archived", t.ArchivedAt.In(zone).Format(timeLayout))
+	}
 	if err := rows.print(out); err != nil {
 		return err
 	}
 	return printLines(out, "\n"+t.Body)
 }
 
+// placeholdersOf names the placeholders, with their kinds where those are not text.
+func placeholdersOf(t v1.Template) string {
+	var all []string
+	for _, name := range t.Params {
+		if kind := t.Kinds[name]; kind != "" && kind != notify.ParamText {
+			name += " (" + string(kind) + ")"
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, ", ")
+}
+
 func newTemplateRender() *cobra.Command {
 	var pairs []string
+	var version int32
+	var example bool
 	cmd := &cobra.Command{
-		Use:     "render ID [--param NAME=VALUE]…",
+		Use:     "render ID [--param NAME=VALUE]… [--example] [--version VERSION]",
 		Short:   "Show what a recipient would get, without sending it",
-		Example: "  todoku template render 1 --param name=佐藤 --param time=10:00",
+		Example: "  todoku template render 1 --param name=佐藤 --param time=10:00\n  todoku template render 1 --example",
 		Args:    oneArgument("the id of a template, as `todoku template list` shows it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[0])
@@ -244,7 +275,11 @@ func newTemplateRender() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			preview, err := call[v1.Preview](cmd.Context(), c, http.MethodPost, fmt.Sprintf("/templates/%d/render", id), map[string]any{"params": params})
+			asked := map[string]any{"params": params, "example": example}
+			if cmd.Flags().Changed("version") {
+				asked["version"] = version
+			}
+			preview, err := call[v1.Preview](cmd.Context(), c, http.MethodPost, fmt.Sprintf("/templates/%d/render", id), asked)
 			if err != nil {
 				return err
 			}
@@ -252,6 +287,8 @@ func newTemplateRender() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&pairs, "param", nil, "a value for a placeholder, as `NAME=VALUE`; may be repeated")
+	cmd.Flags().BoolVar(&example, "example", false, "fill placeholders without a value by example")
+	cmd.Flags().Int32Var(&version, "version", 0, "one of its `versions`; by default the present one")
 	return cmd
 }
 

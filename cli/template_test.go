@@ -22,7 +22,7 @@ func TestTemplateListReadsEveryPage(t *testing.T) {
 	if out := term.succeeds("template", "list"); out != want {
 		t.Errorf("got\n%s\nwant\n%s", out, want)
 	}
-	if len(*requests) != 2 || (*requests)[1].Path != "/api/v1/templates?limit=200&cursor=a%2Bb" {
+	if len(*requests) != 2 || (*requests)[1].Path != "/api/v1/templates?cursor=a%2Bb&limit=200" {
 		t.Errorf("asked %+v", *requests)
 	}
 	standInAPI(t, pages...)

@@ -112,6 +112,10 @@ func (o TemporalOptions) arguments(port, uiPort, metricsPort, httpPort int) []st
 		"--metrics-port", strconv.Itoa(metricsPort),
 		"--http-port", strconv.Itoa(httpPort),
 		"--db-filename", filepath.Join(o.Dir, "temporal.db"),
+		// A write-ahead log waits for the disk far less often than SQLite's default journal. What it may lose is what
+		// the system itself had not written when it died; the ledger has that too, and the relay starts it again.
+		"--sqlite-pragma", "journal_mode=WAL",
+		"--sqlite-pragma", "synchronous=NORMAL",
 		"--namespace", TemporalNamespace,
 		"--log-level", "error",
 		"--dynamic-config-value", "matching.useNewMatcher=true", // else priorities do nothing before server 1.30

@@ -54,6 +54,8 @@ type Recipient struct {
 	Row    int // the first row below the header is 1
 	To     string
 	Params map[string]string // by column; cells that are empty are empty strings
+
+	Timezone, Locale string // of a member of a list; empty: not given. A file has no such columns of its own.
 }
 
 // RecipientReader reads a recipients file row by row: a header with the column `to` and a column

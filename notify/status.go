@@ -1,7 +1,5 @@
 package notify
 
-import "slices"
-
 // Status is what became of a notification, in our own words. The carrier's word is kept beside it.
 type Status string
 
@@ -31,27 +29,20 @@ func (s Status) Final() bool {
 }
 
 // Move is one change of status that we decide ourselves. The carrier's words move rows by a
-// different rule (see Word); these moves need the token of the claim that they end, except where
-// no claim exists.
+// different rule: see Word.
 type Move struct{ From, To Status }
 
-// Our own moves. Everything else is refused.
+// Our own moves. Those from SENDING end a claim, and need its token.
 var (
 	Claim    = Move{Accepted, Sending}  // a worker takes the row to post it
 	GiveBack = Move{Sending, Accepted}  // refused or never posted: safe to post again
+	Withdraw = Move{Sending, Canceled}  // the same, where somebody asked to cancel it meanwhile
 	Refuse   = Move{Sending, Failed}    // the carrier's answer is final, or the deadline passed
 	Doubt    = Move{Sending, Unknown}   // AMBIGUOUS_SEND: nobody can tell whether it was posted
 	Expire   = Move{Accepted, Failed}   // SEND_DEADLINE while waiting for another try
 	Forsake  = Move{Pending, Unknown}   // NO_RECEIPT: the channel's deadline passed
-	Skip     = Move{Accepted, Skipped}  // not sent on purpose
 	Cancel   = Move{Accepted, Canceled} // canceled before it was sent
 )
 
-// Moves is the table of our own moves.
-var Moves = []Move{Claim, GiveBack, Refuse, Doubt, Expire, Forsake, Skip, Cancel}
-
-// Allowed reports whether the move is in the table.
-func (m Move) Allowed() bool { return slices.Contains(Moves, m) }
-
-// NeedsToken reports whether the move ends a claim and so must carry the claim's token.
-func (m Move) NeedsToken() bool { return m.From == Sending }
+// Moves is the table of our own moves: there are no others.
+var Moves = []Move{Claim, GiveBack, Withdraw, Refuse, Doubt, Expire, Forsake, Cancel}

@@ -14,21 +14,6 @@ func TestFinalStatuses(t *testing.T) {
 	}
 }
 
-func TestOnlyMovesInTheTableAreAllowed(t *testing.T) {
-	allowed := map[Move]bool{
-		{Accepted, Sending}: true, {Sending, Accepted}: true, {Sending, Failed}: true, {Sending, Unknown}: true,
-		{Accepted, Failed}: true, {Pending, Unknown}: true, {Accepted, Skipped}: true, {Accepted, Canceled}: true,
-	}
-	for _, from := range Statuses {
-		for _, to := range Statuses {
-			m := Move{from, to}
-			if got := m.Allowed(); got != allowed[m] {
-				t.Errorf("%s to %s: allowed = %v, want %v", from, to, got, allowed[m])
-			}
-		}
-	}
-}
-
 func TestNoMoveOfOursEndsInSuccessOrLeavesAFinalStatus(t *testing.T) {
 	for _, m := range Moves {
 		if m.To == Success || m.To == Pending {
@@ -39,15 +24,6 @@ func TestNoMoveOfOursEndsInSuccessOrLeavesAFinalStatus(t *testing.T) {
 		}
 		if m.From == Held || m.To == Held {
 			t.Errorf("%v: HELD is never stored", m)
-		}
-	}
-}
-
-func TestMovesThatEndAClaimNeedItsToken(t *testing.T) {
-	need := []Move{GiveBack, Refuse, Doubt}
-	for _, m := range Moves {
-		if got, want := m.NeedsToken(), slices.Contains(need, m); got != want {
-			t.Errorf("%v.NeedsToken() = %v, want %v", m, got, want)
 		}
 	}
 }

@@ -97,8 +97,14 @@ func ParseTemplate(body string) (Template, error) {
 // names, some exports) writes か and a mark.
 func placeholderName(s string) string { return norm.NFC.String(strings.Trim(s, " \t\u00a0\u3000")) }
 
+// ParamName is the name of a parameter as placeholders have it, and whether a placeholder can have it.
+func ParamName(typed string) (name string, ok bool) {
+	name = placeholderName(typed)
+	return name, validPlaceholderName(name)
+}
+
 func validPlaceholderName(name string) bool {
-	if !utf8.ValidString(name) || utf8.RuneCountInString(name) > MaxPlaceholderName {
+	if name == "" || !utf8.ValidString(name) || utf8.RuneCountInString(name) > MaxPlaceholderName {
 		return false
 	}
 	for _, r := range name {

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/store"
 	"github.com/todoku/todoku/workflows"
 )
 
@@ -40,4 +41,15 @@ func (s *Starter) StartBatchShard(ctx context.Context, workflowID string, channe
 	options.StaticSummary = "one " + channelNames[channel] + " of a batch"
 	options.TypedSearchAttributes = temporal.NewSearchAttributes(append(attributes, workflows.NotificationAttribute.ValueSet(single.String()))...)
 	return s.start(ctx, options, workflows.Notification, workflows.NotificationInput{ID: *single, Channel: channel})
+}
+
+// StartCarrierCheck starts the workflow of a check. As with StartNotification, one that was started
+// before is success.
+func (s *Starter) StartCarrierCheck(ctx context.Context, check, batch uuid.UUID) error {
+	return s.start(ctx, client.StartWorkflowOptions{
+		ID:                    store.CarrierCheckWorkflowID(check),
+		StaticSummary:         "checks a batch against the carrier's list",
+		Priority:              temporal.Priority{PriorityKey: batchPriority},
+		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.BatchAttribute.ValueSet(batch.String())),
+	}, workflows.CarrierCheck, workflows.CarrierCheckInput{ID: check})
 }

@@ -15,7 +15,7 @@ import (
 // NewNotification is what a caller asks to be sent. It must be valid: the store checks only what
 // the schema checks.
 type NewNotification struct {
-	ID              uuid.UUID
+	ID              uuid.UUID // of version 7
 	Channel         notify.Channel
 	Reference       *string
 	To              notify.PhoneNumber
@@ -98,19 +98,16 @@ func insert(ctx context.Context, q querier, all []NewNotification, accepted []Ac
 		WITH n AS (
 			INSERT INTO notifications (
 				id, channel, reference, to_number, to_national, to_hash,
-				message, template_id, template_version, params, require_human, sender_id, send_at, relay_at
+				message, template_id, template_version, params, require_human, sender_id, created_at, updated_at, send_at, relay_at
 			)
 			SELECT id, channel::channel, reference, to_number, to_national, to_hash,
-				message, template_id, template_version, params::jsonb, require_human, sender_id, greatest(send_at, now()),
-				greatest(send_at, now()) + relay_in
+				message, template_id, template_version, params::jsonb, require_human, sender_id, created_at, created_at, greatest(send_at, least(created_at, now())),
+				greatest(send_at, least(created_at, now())) + relay_in
 			FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[],
-				$7::text[], $8::bigint[], $9::int[], $10::text[], $11::bool[], $12::bigint[], $13::timestamptz[], $15::interval[])
+				$7::text[], $8::bigint[], $9::int[], $10::text[], $11::bool[], $12::bigint[], $13::timestamptz[], $14::interval[], $15::timestamptz[])
 				AS t (id, channel, reference, to_number, to_national, to_hash,
-				message, template_id, template_version, params, require_human, sender_id, send_at, relay_in)
+				message, template_id, template_version, params, require_human, sender_id, send_at, relay_in, created_at)
 			RETURNING id, status, sender_id, created_at, send_at
-		), event AS (
-			INSERT INTO notification_events (notification_id, kind, status)
-			SELECT id, $14, status FROM n
 		)
 		SELECT n.id, n.created_at, n.send_at, s.address, s.stopped_at IS NOT NULL
 		FROM n
@@ -128,8 +125,8 @@ func insert(ctx context.Context, q querier, all []NewNotification, accepted []Ac
 		column(rows, func(n NewNotification) bool { return n.RequireHuman }),
 		column(rows, func(n NewNotification) int64 { return n.SenderID }),
 		column(rows, func(n NewNotification) *time.Time { return n.SendAt }),
-		EventAccepted,
-		column(rows, func(n NewNotification) time.Duration { return n.RelayIn }))
+		column(rows, func(n NewNotification) time.Duration { return n.RelayIn }),
+		column(rows, func(n NewNotification) time.Time { return CreatedAt(n.ID) }))
 	if err != nil {
 		return err
 	}

@@ -265,8 +265,13 @@ func writeBatch(ctx context.Context, tx pgx.Tx, n NewBatch) error {
 	if source.sent == 0 {
 		return ErrNoRecipients
 	}
-	count, first := n.Rejected()
-	rejected, err := json.Marshal(append([]Rejected{}, first...))
+	rejected, first := n.Rejected()
+	return insertBatch(ctx, tx, n, source.sent, source.twins, rejected, first)
+}
+
+// insertBatch writes the batch itself, whose notifications are known.
+func insertBatch(ctx context.Context, tx pgx.Tx, n NewBatch, sent, twins, rejected int, firstRejected []Rejected) error {
+	first, err := json.Marshal(append([]Rejected{}, firstRejected...))
 	if err != nil {
 		return err
 	}
@@ -281,7 +286,7 @@ func writeBatch(ctx context.Context, tx pgx.Tx, n NewBatch) error {
 		SELECT id, status, count
 		FROM batch, (VALUES ('ACCEPTED'::notification_status, $8::int), ('SKIPPED', $9::int)) AS counts (status, count)`,
 		n.ID, n.Name, n.Channel, n.Message, n.TemplateID, n.TemplateVersion, n.SenderID,
-		source.sent, source.twins, count, rejected, append([]string{}, n.IgnoredColumns...), n.ShardSize, n.SendAt, BatchWorkflowID(n.ID))
+		sent, twins, rejected, first, append([]string{}, n.IgnoredColumns...), n.ShardSize, n.SendAt, BatchWorkflowID(n.ID))
 	return err
 }
 
@@ -319,10 +324,11 @@ func (r *batchRows) Next() bool {
 		place, workflow = r.sent, ShardWorkflowID(r.batch.ID, r.sent/r.batch.ShardSize)
 		r.sent++
 	}
+	// As plain bytes: an id of its own type would be written as text, and read again.
 	r.values = append(r.values[:0],
-		to.ID, string(r.batch.Channel), string(status), to.To.E164, to.To.National, to.ToHash, to.Params, r.batch.SenderID, r.batch.RequireHuman,
-		r.batch.ID, to.Row, place, workflow, code, message, settled,
-		r.now, r.now, r.now, r.now)
+		[16]byte(to.ID), string(r.batch.Channel), string(status), to.To.E164, to.To.National, to.ToHash, to.Params, r.batch.SenderID, r.batch.RequireHuman,
+		[16]byte(r.batch.ID), to.Row, place, workflow, code, message, settled,
+		CreatedAt(to.ID), r.now, r.now, r.now)
 	return true
 }
 

@@ -70,6 +70,9 @@ func (s *Store) SetBatchPace(ctx context.Context, id uuid.UUID, interval *time.D
 // was ever claimed. The error is ErrNotFound when there is no such batch.
 func (s *Store) RescheduleBatch(ctx context.Context, id uuid.UUID, sendAt time.Time) (moved bool, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := takeBatchTurn(ctx, tx, id); err != nil {
+			return err
+		}
 		// What is read after the lock is what claims have left.
 		tag, err := tx.Exec(ctx, `SELECT FROM batches WHERE id = $1 FOR NO KEY UPDATE`, id)
 		if err != nil {
@@ -94,16 +97,32 @@ func (s *Store) RescheduleBatch(ctx context.Context, id uuid.UUID, sendAt time.T
 	return moved, err
 }
 
-func (s *Store) controlBatch(ctx context.Context, doing string, id uuid.UUID, sql string, args ...any) (bool, error) {
-	tag, err := s.pool.Exec(ctx, sql, append([]any{id}, args...)...)
+func (s *Store) controlBatch(ctx context.Context, doing string, id uuid.UUID, sql string, args ...any) (done bool, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := takeBatchTurn(ctx, tx, id); err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, sql, append([]any{id}, args...)...)
+		done = err == nil && tag.RowsAffected() == 1
+		return err
+	})
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", doing, err)
 	}
-	if tag.RowsAffected() == 1 {
+	if done {
 		return true, nil
 	}
 	_, err = s.Batch(ctx, id)
 	return false, err
+}
+
+// takeBatchTurn waits for claims of the batch that began before, and has those wait that begin now, until
+// the transaction ends. Claims share the lock of the batch's row: while many come one after the other it
+// is never free, and whoever wants it alone would wait for as long as there is something to claim. An
+// advisory lock, of which each claim takes a share first, is given in the order in which it is asked for.
+func takeBatchTurn(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
+	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1::uuid::text, 0))`, id)
+	return err
 }
 
 // BatchInFlight is how many of the batch's notifications a claim holds that has not run out.

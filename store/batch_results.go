@@ -27,8 +27,8 @@ func (s *Store) BatchResults(ctx context.Context, id uuid.UUID) iter.Seq2[BatchR
 			page, err := many(ctx, s, pgx.RowToStructByPos[BatchResult], `
 				SELECT `+notificationColumns+`, n.batch_row
 				FROM notifications `+seenFrom+`
-				WHERE n.batch_id = $1 AND n.created_at = (SELECT created_at FROM batches WHERE id = $1) AND n.id > $2
-				ORDER BY n.created_at, n.id
+				WHERE n.batch_id = $1 AND n.id > $2
+				ORDER BY n.id
 				LIMIT $3`, id, after, resultPage)
 			if err != nil {
 				yield(BatchResult{}, fmt.Errorf("read results: %w", err))

@@ -375,3 +375,43 @@ func TestABatchWithoutItsWorkflowGetsAnother(t *testing.T) {
 		t.Errorf("unstarted are %+v, error %v", waiting, err)
 	}
 }
+
+// Claims hold the batch's row together, and a row is never free while many of them come one after the
+// other: who wants to pause must not wait until nothing is left to claim.
+func TestAPauseIsNotStarvedByClaims(t *testing.T) {
+	s := openStore(t)
+	const claimers, each = 15, 400
+	b := acceptBatch(t, s, claimers*each, each)
+	var claiming sync.WaitGroup
+	underWay := make(chan struct{}, claimers)
+	claimed := make([]int, claimers)
+	for n := range claimers {
+		claiming.Go(func() {
+			for claimed[n] < each {
+				claims, err := s.Claim(t.Context(), batchTerms(b, n, 1))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if len(claims) == 0 { // it is paused
+					return
+				}
+				if claimed[n]++; claimed[n] == 10 {
+					underWay <- struct{}{}
+				}
+			}
+		})
+	}
+	for range claimers {
+		<-underWay
+	}
+	done(t, func(ctx context.Context, id uuid.UUID) (bool, error) { return s.PauseBatch(ctx, id, nil) }, b.ID, true)
+	paused, err := s.Batch(t.Context(), b.ID)
+	if err != nil || paused.Accepted < claimers*each/2 {
+		t.Errorf("when the batch was paused, only %d of %d were left to claim; error %v", paused.Accepted, claimers*each, err)
+	}
+	claiming.Wait()
+	if later, err := s.Batch(t.Context(), b.ID); err != nil || later.Counts != paused.Counts {
+		t.Errorf("after the pause %d more were claimed; error %v", paused.Accepted-later.Accepted, err)
+	}
+}

@@ -92,7 +92,7 @@ func (s *Store) StillPending(ctx context.Context, ids []uuid.UUID, terms CheckTe
 			WHERE n.id = row.id AND since < $4
 		), expired AS (
 			UPDATE notifications n SET
-				status = 'UNKNOWN', failure_code = $5, error_message = $6,
+				status = $8, failure_code = $5, error_message = $6,
 				settled_at = clock_timestamp(), updated_at = clock_timestamp()
 			FROM row
 			WHERE n.id = row.id AND since >= $4
@@ -106,7 +106,7 @@ func (s *Store) StillPending(ctx context.Context, ids []uuid.UUID, terms CheckTe
 		FROM expired
 		JOIN row USING (id)
 		ORDER BY row.id`,
-		terms.Delay, ids, terms.LongestPause, terms.Deadline, notify.CodeNoReceipt, terms.Message, EventExpired)
+		terms.Delay, ids, terms.LongestPause, terms.Deadline, notify.CodeNoReceipt, terms.Message, EventExpired, notify.Forsake.To)
 	if err != nil {
 		return nil, fmt.Errorf("set the next status check: %w", err)
 	}

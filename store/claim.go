@@ -97,30 +97,33 @@ func (o Owner) OfBatch() bool { return strings.HasPrefix(o.WorkflowID, batchPref
 
 // claimSQL is the statement of Claim. That for a part of a batch also reads the batch's row, and
 // locks it: whoever pauses or cancels the batch waits for claims that began before, and none is
-// committed after. A batch with a pace of its own is claimed one by one.
+// committed after. Before that it takes its turn (takeBatchTurn). A batch with a pace of its own is
+// claimed one by one.
 func (t ClaimTerms) claimSQL() string {
 	rows, order := t.Owner.rows(), "n.id"
 	if t.Adopt != 0 {
 		rows, order = waiting, "n.relay_at"
 	}
 	batch, open, spent := "", "true", ""
-	most := "rows"
+	most := "wanted.rows"
 	text := "c.message, v.body"
 	template := "LEFT JOIN template_versions v ON v.template_id = c.template_id AND v.version = c.template_version"
 	if t.Owner.OfBatch() {
 		batch = `
+		), turn AS MATERIALIZED (
+			SELECT pg_advisory_xact_lock_shared(hashtextextended((SELECT batch_id FROM due LIMIT 1)::text, 0))
 		), unpaced AS MATERIALIZED (
-			SELECT b.* FROM batches b, clock
+			SELECT b.* FROM batches b, clock, turn
 			WHERE ` + batchIsOpen + ` AND b.send_interval IS NULL
 			FOR SHARE OF b
 		), paced AS MATERIALIZED (
-			SELECT b.* FROM batches b, clock
+			SELECT b.* FROM batches b, clock, turn
 			WHERE ` + batchIsOpen + ` AND b.send_interval IS NOT NULL AND b.next_slot <= clock.now
 			FOR NO KEY UPDATE OF b
 		), batch AS MATERIALIZED (
 			SELECT * FROM unpaced UNION ALL SELECT * FROM paced`
 		open = "EXISTS (SELECT FROM batch)"
-		most = "least(rows, CASE WHEN EXISTS (SELECT FROM paced) THEN 1 END)"
+		most = "least(wanted.rows, CASE WHEN EXISTS (SELECT FROM paced) THEN 1 END)"
 		spent = `
 		), spent AS (
 			UPDATE batches b SET next_slot = slots.starts_at + b.send_interval
@@ -144,20 +147,28 @@ func (t ClaimTerms) claimSQL() string {
 				LIMIT $3
 				FOR UPDATE SKIP LOCKED
 			) n` + batch + `
+		), wanted AS MATERIALIZED (
+			SELECT min(sender_id) AS sender_id, count(*) AS rows FROM due WHERE ` + open + `
+		), free AS MATERIALIZED (
+			SELECT s.id, s.address, interval '0' AS pace, ` + most + ` AS slots, greatest(s.next_slot, clock.now) AS starts_at
+			FROM senders s, clock, wanted
+			WHERE s.id = wanted.sender_id AND ` + pace + ` = '0' AND s.stopped_at IS NULL AND s.next_slot <= clock.now + $7::interval
 		), sender AS MATERIALIZED (
-			SELECT s.id, greatest(s.next_slot, clock.now) AS starts_at, CASE s.channel WHEN 'CALL' THEN $6::interval ELSE $5::interval END AS pace
+			SELECT s.id, greatest(s.next_slot, clock.now) AS starts_at, ` + pace + ` AS pace
 			FROM senders s, clock
-			WHERE s.id = (SELECT min(sender_id) FROM due WHERE ` + open + `) AND s.stopped_at IS NULL AND s.next_slot <= clock.now + $7::interval
+			WHERE s.id = (SELECT sender_id FROM wanted) AND ` + pace + ` > '0' AND s.stopped_at IS NULL AND s.next_slot <= clock.now + $7::interval
 			FOR UPDATE OF s
-		), slots AS (
+		), granted AS (
 			UPDATE senders s SET next_slot = granted.starts_at + granted.pace * granted.slots
 			FROM (
-				SELECT sender.*, CASE pace WHEN '0' THEN ` + most + ` ELSE least(` + most + `,
-					1 + floor(extract(epoch FROM clock.now + $7::interval - starts_at) / extract(epoch FROM pace))) END AS slots
-				FROM sender, clock, (SELECT count(*) AS rows FROM due) AS due
+				SELECT sender.*, least(` + most + `,
+					1 + floor(extract(epoch FROM clock.now + $7::interval - starts_at) / extract(epoch FROM pace))) AS slots
+				FROM sender, clock, wanted
 			) granted
 			WHERE s.id = granted.id
-			RETURNING s.id, s.address, granted.pace, granted.slots, granted.starts_at` + spent + `
+			RETURNING s.id, s.address, granted.pace, granted.slots, granted.starts_at
+		), slots AS (
+			SELECT * FROM free UNION ALL SELECT * FROM granted` + spent + `
 		), claimed AS (
 			UPDATE notifications n SET
 				status = 'SENDING', workflow_id = $2, claim_token = gen_random_uuid(), attempts = n.attempts + 1,
@@ -178,6 +189,10 @@ func (t ClaimTerms) claimSQL() string {
 		` + template + `
 		ORDER BY c.claim_place`
 }
+
+// pace is how far apart creates of the sender s are. One without pacing is only read: nobody waits for
+// a slot of his.
+const pace = `CASE s.channel WHEN 'CALL' THEN $6::interval ELSE $5::interval END`
 
 // batchIsOpen is the condition under which notifications of a batch may be claimed.
 const batchIsOpen = `b.id = (SELECT batch_id FROM due LIMIT 1)
@@ -299,36 +314,13 @@ func (s *Store) endClaim(ctx context.Context, id, token uuid.UUID, move notify.M
 	return tag.RowsAffected() == 1, nil
 }
 
-// Decide makes one of our own moves on a row that no claim holds. It reports whether the row had
-// the status that the move starts from.
-func (s *Store) Decide(ctx context.Context, id uuid.UUID, move notify.Move, failure Failure) (bool, error) {
-	if !move.Allowed() || move.NeedsToken() || move == notify.Claim {
-		return false, fmt.Errorf("move notification from %s to %s: not a move that may be made without a claim", move.From, move.To)
-	}
-	tag, err := s.pool.Exec(ctx, `
-		WITH moved AS (
-			UPDATE notifications SET
-				status = $3, failure_code = nullif($4, ''), error_message = nullif($5, ''),
-				settled_at = CASE WHEN $6 THEN clock_timestamp() END, updated_at = clock_timestamp()
-			WHERE id = $1 AND status = $2
-			RETURNING id, status
-		)
-		INSERT INTO notification_events (notification_id, kind, status, error_code, detail)
-		SELECT id, $7, status, nullif($4, ''), nullif($8, '') FROM moved`,
-		id, move.From, move.To, failure.FailureCode, failure.Message, move.To.Final(), failure.Kind, failure.Detail)
-	if err != nil {
-		return false, fmt.Errorf("move notification from %s to %s: %w", move.From, move.To, err)
-	}
-	return tag.RowsAffected() == 1, nil
-}
-
 // Expire fails the owner's notifications that were tried for longer than the deadline and wait for
 // another try, a slowed sender's too. While the sender is stopped nothing expires.
 func (s *Store) Expire(ctx context.Context, owner Owner, deadline time.Duration, failure Failure) error {
 	_, err := s.pool.Exec(ctx, `
 		WITH moved AS (
 			UPDATE notifications SET
-				status = 'FAILED', failure_code = $4, error_message = $5,
+				status = $7, failure_code = $4, error_message = $5,
 				settled_at = clock_timestamp(), updated_at = clock_timestamp()
 			WHERE id IN (
 				SELECT n.id
@@ -342,7 +334,7 @@ func (s *Store) Expire(ctx context.Context, owner Owner, deadline time.Duration,
 		)
 		INSERT INTO notification_events (notification_id, kind, status, error_code)
 		SELECT id, $6, status, $4 FROM moved`,
-		owner.Single, owner.WorkflowID, deadline, failure.FailureCode, failure.Message, failure.Kind)
+		owner.Single, owner.WorkflowID, deadline, failure.FailureCode, failure.Message, failure.Kind, notify.Expire.To)
 	if err != nil {
 		return fmt.Errorf("fail what was tried for too long: %w", err)
 	}

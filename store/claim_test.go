@@ -215,23 +215,3 @@ func TestAShardIsClaimedInGroups(t *testing.T) {
 		t.Errorf("%d different rows were claimed, want 10", len(seen))
 	}
 }
-
-func TestOurOwnMovesAreATable(t *testing.T) {
-	s := openStore(t)
-	id := accept(t, s, notify.SMS, false)
-	for _, from := range notify.Statuses {
-		for _, to := range notify.Statuses {
-			move := notify.Move{From: from, To: to}
-			if move.Allowed() && !move.NeedsToken() {
-				continue
-			}
-			if moved, err := s.Decide(t.Context(), id, move, store.Failure{}); err == nil || moved {
-				t.Errorf("%s to %s was made without a claim", from, to)
-			}
-		}
-	}
-	decide(t, s, id, notify.Cancel, "")
-	if moved, err := s.Decide(t.Context(), id, notify.Skip, store.Failure{Kind: store.EventExpired}); err != nil || moved {
-		t.Errorf("a canceled row was skipped: %v, error %v", moved, err)
-	}
-}

@@ -46,18 +46,19 @@ type Event struct {
 	Detail         *string
 }
 
-// Events returns a notification's timeline, oldest first; at most 1,000 entries. The acceptance of a
-// batch is in the batch's row, and not once more for each of its notifications.
+// Events returns a notification's timeline, oldest first; at most 1,000 entries. Its first, the
+// acceptance, is what its row says of that.
 func (s *Store) Events(ctx context.Context, id uuid.UUID) ([]Event, error) {
 	events, err := many(ctx, s, pgx.RowToStructByPos[Event], `
 		SELECT id, notification_id, at, kind, status::text, source, twilio_status, twilio_sid, error_code, detail
 		FROM (
 			SELECT 0 AS id, id AS notification_id, created_at AS at, $2 AS kind,
-				CASE WHEN place IS NULL THEN 'SKIPPED' ELSE 'ACCEPTED' END::notification_status AS status,
+				CASE WHEN skipped THEN 'SKIPPED' ELSE 'ACCEPTED' END::notification_status AS status,
 				NULL AS source, NULL AS twilio_status, NULL AS twilio_sid,
-				CASE WHEN place IS NULL THEN failure_code END AS error_code, 'in a batch' AS detail
+				CASE WHEN skipped THEN failure_code END AS error_code, CASE WHEN batch_id IS NOT NULL THEN 'in a batch' END AS detail
 			FROM notifications
-			WHERE id = $1 AND batch_id IS NOT NULL
+			CROSS JOIN LATERAL (SELECT batch_id IS NOT NULL AND place IS NULL AS skipped) AS acceptance
+			WHERE id = $1 AND found_at IS NULL
 			UNION ALL
 			SELECT id, notification_id, at, kind, status, source, twilio_status, twilio_sid, error_code, detail
 			FROM notification_events

@@ -1,4 +1,33 @@
 package store
 
+import (
+	"context"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
 // Query is the statement of a page, for a test of its plan.
 func (f Filter) Query(after *Place, limit int) (sql string, args []any) { return f.query(after, limit) }
+
+// Prepared is a statement that a connection has prepared.
+type Prepared struct {
+	Name   string
+	SQL    string
+	Params int
+	Custom int64 // how often it was planned for its arguments
+}
+
+// Prepared lists the statements that a connection has prepared.
+func (s *Store) Prepared(ctx context.Context) ([]Prepared, error) {
+	return many(ctx, s, pgx.RowToStructByPos[Prepared], `SELECT name, statement, cardinality(parameter_types), custom_plans FROM pg_prepared_statements`)
+}
+
+// Plan is how the database runs the statement, whatever its arguments.
+func (s *Store) Plan(ctx context.Context, p Prepared) ([]string, error) {
+	args := ""
+	if p.Params > 0 {
+		args = "(" + strings.TrimSuffix(strings.Repeat("NULL, ", p.Params), ", ") + ")"
+	}
+	return many(ctx, s, pgx.RowTo[string], "EXPLAIN EXECUTE "+pgx.Identifier{p.Name}.Sanitize()+args, pgx.QueryExecModeSimpleProtocol)
+}

@@ -28,9 +28,9 @@ type Found struct {
 func (s *Store) AddFound(ctx context.Context, found ...Found) ([]Settled, error) {
 	var receipts []notify.Receipt
 	for _, f := range found {
-		id, err := uuid.NewV7()
+		id, err := newIDAt(f.CreatedAt)
 		if err != nil {
-			return nil, fmt.Errorf("make an id: %w", err)
+			return nil, err
 		}
 		tag, err := s.pool.Exec(ctx, `
 			WITH row AS (
@@ -43,7 +43,7 @@ func (s *Store) AddFound(ctx context.Context, found ...Found) ([]Settled, error)
 			INSERT INTO notification_events (notification_id, kind, status, source, twilio_sid)
 			SELECT id, $10, status, $11, twilio_sid FROM row`,
 			id, f.Receipt.Channel, f.To.E164, f.To.National, f.ToHash, f.Body, f.SenderID,
-			f.Receipt.SID, f.CreatedAt, EventFound, notify.FromPoll)
+			f.Receipt.SID, CreatedAt(id), EventFound, notify.FromPoll)
 		if err != nil {
 			return nil, fmt.Errorf("add a send that was found at the carrier: %w", err)
 		}

@@ -24,7 +24,8 @@ type Filter struct {
 	BatchID     *uuid.UUID
 }
 
-// Place is the place of a notification in the list, which is ordered by both.
+// Place is the place of a notification or a batch in a list, which is ordered by both: the ids of
+// notifications are in that order by themselves.
 type Place struct {
 	CreatedAt time.Time
 	ID        uuid.UUID
@@ -58,10 +59,10 @@ func (f Filter) query(after *Place, limit int) (sql string, args []any) {
 		where("n.channel = " + arg(f.Channel))
 	}
 	if !f.CreatedFrom.IsZero() {
-		where("n.created_at >= " + arg(f.CreatedFrom))
+		where("n.id >= " + arg(firstIDAt(f.CreatedFrom)))
 	}
 	if !f.CreatedTo.IsZero() {
-		where("n.created_at < " + arg(f.CreatedTo))
+		where("n.id < " + arg(firstIDAt(f.CreatedTo)))
 	}
 	if f.ToHash != nil {
 		where("n.to_hash = " + arg(f.ToHash))
@@ -73,7 +74,7 @@ func (f Filter) query(after *Place, limit int) (sql string, args []any) {
 		where("n.batch_id = " + arg(*f.BatchID))
 	}
 	if after != nil {
-		where("(n.created_at, n.id) < (" + arg(after.CreatedAt) + ", " + arg(after.ID) + ")")
+		where("n.id < " + arg(after.ID))
 	}
 	most := arg(limit)
 
@@ -84,12 +85,12 @@ func (f Filter) query(after *Place, limit int) (sql string, args []any) {
 		if len(all) > 0 {
 			text += " WHERE " + strings.Join(all, " AND ")
 		}
-		pages = append(pages, "("+text+" ORDER BY n.created_at DESC, n.id DESC LIMIT "+most+")")
+		pages = append(pages, "("+text+" ORDER BY n.id DESC LIMIT "+most+")")
 	}
 	return `
 		SELECT ` + notificationColumns + `
 		FROM (` + strings.Join(pages, " UNION ALL ") + `) ` + seenFrom + `
-		ORDER BY n.created_at DESC, n.id DESC
+		ORDER BY n.id DESC
 		LIMIT ` + most, args
 }
 

@@ -87,7 +87,7 @@ func TestFiltersChooseWhatFitsAllOfThem(t *testing.T) {
 	named := add(func(n *store.NewNotification) { n.Reference = &reference })
 	elsewhere := add(func(n *store.NewNotification) { n.ToHash = otherNumber })
 	failed := add(func(*store.NewNotification) {})
-	decide(t, s, failed, notify.Expire, notify.CodeSendDeadline)
+	expire(t, s, failed)
 	canceled := add(func(*store.NewNotification) {})
 	cancel(t, s, canceled)
 	if err := s.StopSender(t.Context(), stopped, false, "21606", "it cannot call"); err != nil {

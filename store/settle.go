@@ -244,10 +244,9 @@ func settleSQL(told string) string {
 	return `
 WITH told AS MATERIALIZED (` + told + `
 ), input AS MATERIALIZED (
-	SELECT coalesce(t.id, n.id) AS id, t.channel, t.sid, t.word, t.rank, t.outcome, t.code, t.message, t.segments,
-		t.duration, t.answered_by, t.source, t.place
+	SELECT coalesce(t.id, (SELECT n.id FROM notifications n WHERE n.twilio_sid = t.sid)) AS id,
+		t.channel, t.sid, t.word, t.rank, t.outcome, t.code, t.message, t.segments, t.duration, t.answered_by, t.source, t.place
 	FROM told t
-	LEFT JOIN notifications n ON t.id IS NULL AND n.twilio_sid = t.sid
 ), row AS MATERIALIZED (
 	SELECT n.id, n.channel, n.status, n.workflow_id, n.sender_id, n.failure_code, n.require_human, n.twilio_sid, n.twilio_status,
 		n.carrier_rank, n.twilio_error_code, n.error_message, n.segments, n.duration_seconds, n.answered_by
@@ -257,17 +256,14 @@ WITH told AS MATERIALIZED (` + told + `
 	FOR UPDATE
 ), folded AS (
 	-- What a group says of one row, whatever its order.
-	SELECT id, max(rank) AS rank,
-		(array_agg(word ORDER BY rank DESC))[1] AS word,
-		(array_agg(outcome ORDER BY rank DESC))[1] AS outcome,
-		(array_agg(code ORDER BY rank DESC, code DESC NULLS LAST))[1] AS code,
-		(array_agg(message ORDER BY rank DESC, code DESC NULLS LAST))[1] AS message,
-		max(segments) AS segments, max(duration) AS duration, min(answered_by) AS answered_by,
-		(array_agg(sid ORDER BY place) FILTER (WHERE sid IS NOT NULL))[1] AS sid
+	SELECT DISTINCT ON (id) id, rank, word, outcome, code, message, max(segments) OVER same AS segments,
+		max(duration) OVER same AS duration, min(answered_by) OVER same AS answered_by, min(sid) OVER same AS sid
 	FROM input
-	GROUP BY id
+	WINDOW same AS (PARTITION BY id ORDER BY rank DESC, code DESC NULLS LAST ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+	ORDER BY id, rank DESC, code DESC NULLS LAST
 ), merged AS (
-	SELECT row.id, row.status AS before, row.failure_code AS failure_before, row.require_human, row.channel,
+	SELECT row.id, row.status AS before, row.failure_code AS failure_before, row.require_human, row.channel, row.workflow_id, row.sender_id,
+		row.twilio_sid AS sid_before, row.twilio_status AS word_before, row.carrier_rank AS rank_before,
 		CASE row_number() OVER (PARTITION BY f.sid ORDER BY row.id) WHEN 1 THEN f.sid END AS told_sid, -- two rows never share a SID
 		f.rank > row.carrier_rank AS higher,
 		greatest(f.rank, row.carrier_rank) AS rank,
@@ -328,17 +324,16 @@ WITH told AS MATERIALIZED (` + told + `
 ), timeline AS (
 	INSERT INTO notification_events (notification_id, kind, status, source, twilio_status, twilio_sid, error_code)
 	SELECT i.id,
-		CASE WHEN row.id IS NULL THEN 'unknown_id'
-			WHEN i.sid <> coalesce(row.twilio_sid, d.told_sid) THEN 'second_sid'
+		CASE WHEN d.id IS NULL THEN 'unknown_id'
+			WHEN i.sid <> coalesce(d.sid_before, d.told_sid) THEN 'second_sid'
 			WHEN i.rank = 0 THEN 'unknown_word'
 			WHEN i.outcome IN ('SUCCESS', 'FAILED') AND (
-				row.carrier_rank > 0 AND row.status IN ('SUCCESS', 'FAILED') AND row.twilio_status <> i.word AND row.status <> i.outcome
+				d.rank_before > 0 AND d.before IN ('SUCCESS', 'FAILED') AND d.word_before <> i.word AND d.before <> i.outcome
 				OR d.outcome IN ('SUCCESS', 'FAILED') AND d.word <> i.word AND d.outcome <> i.outcome -- another of this group
 			) THEN 'conflicting_final'
 			ELSE 'receipt' END,
 		d.status, i.source, i.word, i.sid, i.code::text
 	FROM input i
-	LEFT JOIN row ON row.id = i.id
 	LEFT JOIN decided d ON d.id = i.id
 	WHERE i.id IS NOT NULL
 	ORDER BY i.place
@@ -349,12 +344,11 @@ WITH told AS MATERIALIZED (` + told + `
 	WHERE kind IN ('second_sid', 'conflicting_final')
 	GROUP BY 1
 )
-SELECT d.id, d.channel::text, d.before::text, d.status::text, row.workflow_id, row.sender_id, d.code::text,
+SELECT d.id, d.channel::text, d.before::text, d.status::text, d.workflow_id, d.sender_id, d.code::text,
 	coalesce(marks.second_sid, false), coalesce(marks.conflict, false),
-	CASE WHEN row.twilio_sid IS NULL THEN
+	CASE WHEN d.sid_before IS NULL THEN
 		(SELECT o.id FROM notifications o WHERE o.twilio_sid = d.told_sid AND o.found_at IS NOT NULL) END
 FROM decided d
-JOIN row USING (id)
 LEFT JOIN marks USING (id)
 ORDER BY d.id`
 }

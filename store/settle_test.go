@@ -203,8 +203,8 @@ func TestAReceiptBeatsWhatWeDecidedOurselves(t *testing.T) {
 	}{
 		{"ACCEPTED", func(testing.TB, uuid.UUID) {}, notify.Receipt{Word: "delivered"}, "SUCCESS delivered"},
 		{"SENDING", func(t testing.TB, id uuid.UUID) { claim(t, s, id) }, notify.Receipt{Word: "sent"}, "PENDING sent"},
-		{"CANCELED", func(t testing.TB, id uuid.UUID) { decide(t, s, id, notify.Cancel, "") }, notify.Receipt{Word: "sent"}, "PENDING sent"},
-		{"FAILED by us", func(t testing.TB, id uuid.UUID) { decide(t, s, id, notify.Expire, notify.CodeSendDeadline) },
+		{"CANCELED", func(t testing.TB, id uuid.UUID) { cancel(t, s, id) }, notify.Receipt{Word: "sent"}, "PENDING sent"},
+		{"FAILED by us", func(t testing.TB, id uuid.UUID) { expire(t, s, id) },
 			notify.Receipt{Word: "delivered"}, "SUCCESS delivered"},
 		{"refused by the carrier's answer", func(t testing.TB, id uuid.UUID) {
 			if held, err := s.Refuse(t.Context(), id, claim(t, s, id).Token, store.Failure{Kind: store.EventRefused, ErrorCode: "21610"}); err != nil || !held {

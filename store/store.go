@@ -40,6 +40,11 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		// Every statement of ours has its index. A plan that was made, and is kept, while the tables are
 		// small or without statistics would read them whole when they are large.
 		"enable_seqscan": "off",
+
+		// A statement is planned once, for any arguments. Left to itself, Postgres plans one anew for each
+		// call for as long as its arrays have one element, and to plan one of ours takes several times as
+		// long as to run it.
+		"plan_cache_mode": "force_generic_plan",
 	} {
 		if config.ConnConfig.RuntimeParams[name] == "" {
 			config.ConnConfig.RuntimeParams[name] = value

@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/todoku/todoku/devstack/devstacktest"
-	"github.com/todoku/todoku/migrations"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
 )
@@ -26,10 +25,11 @@ func openStore(t testing.TB) *store.Store {
 // openLedger gives, beside the store, a connection for what no function of the store does.
 func openLedger(t testing.TB) (*store.Store, *pgx.Conn) {
 	t.Helper()
-	url := devstacktest.PostgresFromTemplate(t, "ledger", func(url string) error {
-		_, err := migrations.Up(context.Background(), url)
-		return err
-	})
+	name, prepare := "ledger held to the table of moves", migrateAndWatch
+	if _, isBenchmark := t.(*testing.B); isBenchmark {
+		name, prepare = "ledger", migrate
+	}
+	url := devstacktest.PostgresFromTemplate(t, name, prepare)
 	s, err := store.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
@@ -99,14 +99,22 @@ func noClaim(t testing.TB, s *store.Store, terms store.ClaimTerms) store.Outstan
 	return left
 }
 
-func decide(t testing.TB, s *store.Store, id uuid.UUID, move notify.Move, code string) {
+// expire fails a row that was tried for too long.
+func expire(t testing.TB, s *store.Store, id uuid.UUID) {
 	t.Helper()
-	if moved, err := s.Decide(t.Context(), id, move, store.Failure{Kind: store.EventExpired, FailureCode: code}); err != nil || !moved {
-		t.Fatalf("%v moved the row: %v, error %v", move, moved, err)
+	claimed := claim(t, s, id)
+	if held, err := s.GiveBack(t.Context(), id, claimed.Token, store.Retry{Kind: store.EventTryFailed}); err != nil || !held {
+		t.Fatal(held, err)
+	}
+	if err := s.Expire(t.Context(), terms(id).Owner, 0, store.Failure{Kind: store.EventExpired, FailureCode: notify.CodeSendDeadline}); err != nil {
+		t.Fatal(err)
 	}
 }
 
+// forsake has the carrier say nothing of a row until its deadline.
 func forsake(t testing.TB, s *store.Store, id uuid.UUID) {
 	settle(t, s, notify.Receipt{NotificationID: id.String(), Channel: notify.SMS, Word: "queued", Source: notify.FromCreate})
-	decide(t, s, id, notify.Forsake, notify.CodeNoReceipt)
+	if silent, err := s.StillPending(t.Context(), []uuid.UUID{id}, store.CheckTerms{}); err != nil || len(silent) != 1 {
+		t.Fatal(silent, err)
+	}
 }

@@ -12,62 +12,86 @@ import (
 	"github.com/todoku/todoku/notify"
 )
 
-// ErrNameTaken means that another row of the kind has this name.
-var ErrNameTaken = errors.New("the name is taken")
+var (
+	// ErrNameTaken means that another row of the kind has this name.
+	ErrNameTaken = errors.New("the name is taken")
+	// ErrArchived means that a template is archived, so that it is not changed.
+	ErrArchived = errors.New("the template is archived")
+)
 
 // Template is a named text at one version.
 type Template struct {
-	ID        int64
-	Name      string
-	Channel   notify.Channel
-	Version   int32
-	Body      string
-	Params    []string // the placeholders' names, in the order of their first use
-	CreatedAt time.Time
-	UpdatedAt time.Time
+	ID      int64
+	Name    string
+	Channel notify.Channel
+	Version int32
+	TemplateText
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+	ArchivedAt *time.Time // nothing new is sent with it
 }
 
-const templateColumns = `t.id, t.name, t.channel::text, v.version, v.body, v.params, t.created_at, t.updated_at`
+// TemplateText is what a version of a template never changes.
+type TemplateText struct {
+	Body   string
+	Params []string                    // the placeholders' names, in the order of their first use
+	Kinds  map[string]notify.ParamKind // of those that are not just text
+}
+
+// kinds is an object also where there are none.
+func (t TemplateText) kinds() map[string]notify.ParamKind {
+	if t.Kinds == nil {
+		return map[string]notify.ParamKind{}
+	}
+	return t.Kinds
+}
+
+const templateColumns = `t.id, t.name, t.channel::text, v.version, v.body, v.params, v.kinds, t.created_at, t.updated_at, t.archived_at`
 
 // CreateTemplate adds a template with its first version. The error is ErrNameTaken when the name is
-// another template's.
-func (s *Store) CreateTemplate(ctx context.Context, name string, channel notify.Channel, body string, params []string) (Template, error) {
-	t, err := one(ctx, s, pgx.RowToStructByPos[Template], `
+// that of another template that is not archived.
+func (s *Store) CreateTemplate(ctx context.Context, name string, channel notify.Channel, text TemplateText) (Template, error) {
+	t, err := one(ctx, s, scanTemplate, `
 		WITH t AS (
 			INSERT INTO templates (name, channel) VALUES ($1, $2) RETURNING *
 		), v AS (
-			INSERT INTO template_versions (template_id, version, body, params)
-			SELECT id, current_version, $3, $4 FROM t
+			INSERT INTO template_versions (template_id, version, body, params, kinds)
+			SELECT id, current_version, $3, $4, $5 FROM t
 			RETURNING *
 		)
-		SELECT `+templateColumns+` FROM t JOIN v ON v.template_id = t.id`, name, channel, body, params)
+		SELECT `+templateColumns+` FROM t JOIN v ON v.template_id = t.id`, name, channel, text.Body, text.Params, text.kinds())
 	return t, templateError("create template", err)
 }
 
-// ReviseTemplate gives a template another name, or another body as its next version; an empty
-// string leaves either as it is. A body that is the present one adds no version. The error is
-// ErrNotFound or ErrNameTaken.
-func (s *Store) ReviseTemplate(ctx context.Context, id int64, name, body string, params []string) (Template, error) {
-	t, err := one(ctx, s, pgx.RowToStructByPos[Template], `
+// ReviseTemplate gives a template another name, or another text as its next version; what is empty
+// stays as it is. A text that is the present one adds no version. The error is ErrNotFound,
+// ErrNameTaken or ErrArchived.
+func (s *Store) ReviseTemplate(ctx context.Context, id int64, name string, text *TemplateText) (Template, error) {
+	var body *string
+	var next TemplateText
+	if text != nil {
+		next, body = *text, &text.Body
+	}
+	t, err := one(ctx, s, scanTemplate, `
 		WITH old AS (
-			SELECT t.id, v.body
+			SELECT t.id, $3::text IS NOT NULL AND (v.body, v.kinds) IS DISTINCT FROM ($3, $5::jsonb) AS differs
 			FROM templates t
 			JOIN template_versions v ON v.template_id = t.id AND v.version = t.current_version
-			WHERE t.id = $1
+			WHERE t.id = $1 AND t.archived_at IS NULL
 			FOR UPDATE OF t
 		), t AS (
 			UPDATE templates t SET
 				name = coalesce(nullif($2, ''), t.name),
-				current_version = t.current_version + CASE WHEN $3 NOT IN ('', old.body) THEN 1 ELSE 0 END,
+				current_version = t.current_version + CASE WHEN old.differs THEN 1 ELSE 0 END,
 				updated_at = now()
 			FROM old
 			WHERE t.id = old.id
 			RETURNING t.*
 		), added AS (
-			INSERT INTO template_versions (template_id, version, body, params)
-			SELECT t.id, t.current_version, $3, $4
+			INSERT INTO template_versions (template_id, version, body, params, kinds)
+			SELECT t.id, t.current_version, $3, $4, $5
 			FROM t, old
-			WHERE $3 NOT IN ('', old.body)
+			WHERE old.differs
 			RETURNING *
 		), v AS (
 			SELECT * FROM added
@@ -75,13 +99,18 @@ func (s *Store) ReviseTemplate(ctx context.Context, id int64, name, body string,
 			SELECT v.* FROM template_versions v, t
 			WHERE v.template_id = t.id AND v.version = t.current_version AND NOT EXISTS (SELECT FROM added)
 		)
-		SELECT `+templateColumns+` FROM t JOIN v ON v.template_id = t.id`, id, name, body, params)
+		SELECT `+templateColumns+` FROM t JOIN v ON v.template_id = t.id`, id, name, body, next.Params, next.kinds())
+	if errors.Is(err, ErrNotFound) {
+		if _, err := s.Template(ctx, id); err == nil {
+			return t, ErrArchived
+		}
+	}
 	return t, templateError("revise template", err)
 }
 
 // Template reads a template at its present version. The error is ErrNotFound when there is none.
 func (s *Store) Template(ctx context.Context, id int64) (Template, error) {
-	t, err := one(ctx, s, pgx.RowToStructByPos[Template], `
+	t, err := one(ctx, s, scanTemplate, `
 		SELECT `+templateColumns+`
 		FROM templates t
 		JOIN template_versions v ON v.template_id = t.id AND v.version = t.current_version
@@ -89,10 +118,20 @@ func (s *Store) Template(ctx context.Context, id int64) (Template, error) {
 	return t, templateError("read template", err)
 }
 
+// TemplateAt reads a template at one of its versions. The error is ErrNotFound when there is none.
+func (s *Store) TemplateAt(ctx context.Context, id int64, version int32) (Template, error) {
+	t, err := one(ctx, s, scanTemplate, `
+		SELECT `+templateColumns+`
+		FROM templates t
+		JOIN template_versions v ON v.template_id = t.id
+		WHERE t.id = $1 AND v.version = $2`, id, version)
+	return t, templateError("read template version", err)
+}
+
 // TemplateVersions lists every version of a template, the first one first.
 func (s *Store) TemplateVersions(ctx context.Context, id int64) ([]Template, error) {
-	versions, err := many(ctx, s, pgx.RowToStructByPos[Template], `
-		SELECT t.id, t.name, t.channel::text, v.version, v.body, v.params, v.created_at, v.created_at
+	versions, err := many(ctx, s, scanTemplate, `
+		SELECT t.id, t.name, t.channel::text, v.version, v.body, v.params, v.kinds, v.created_at, v.created_at, t.archived_at
 		FROM templates t
 		JOIN template_versions v ON v.template_id = t.id
 		WHERE t.id = $1
@@ -100,26 +139,76 @@ func (s *Store) TemplateVersions(ctx context.Context, id int64) ([]Template, err
 	return versions, templateError("list template versions", err)
 }
 
-// Templates lists templates at their present versions, the oldest first, after the id given; at
-// most limit.
-func (s *Store) Templates(ctx context.Context, after int64, limit int) ([]Template, error) {
-	templates, err := many(ctx, s, pgx.RowToStructByPos[Template], `
+// Templates lists templates at their present versions, the oldest first, after the id given; at most
+// limit. They are those that are archived, or those that are not.
+func (s *Store) Templates(ctx context.Context, archived bool, after int64, limit int) ([]Template, error) {
+	templates, err := many(ctx, s, scanTemplate, `
 		SELECT `+templateColumns+`
 		FROM templates t
 		JOIN template_versions v ON v.template_id = t.id AND v.version = t.current_version
-		WHERE t.id > $1
+		WHERE t.id > $1 AND (t.archived_at IS NOT NULL) = $2
 		ORDER BY t.id
-		LIMIT $2`, after, limit)
+		LIMIT $3`, after, archived, limit)
 	return templates, templateError("list templates", err)
 }
 
+// DeleteTemplate deletes a template that nothing was sent with and nothing refers to. Another one it
+// archives, and returns; the error is ErrNotFound when there is none.
+func (s *Store) DeleteTemplate(ctx context.Context, id int64) (archived *Template, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `DELETE FROM template_versions WHERE template_id = $1`, id); err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `DELETE FROM templates WHERE id = $1`, id)
+		if err == nil && tag.RowsAffected() == 0 {
+			err = ErrNotFound
+		}
+		return err
+	})
+	if hasCode(err, foreignKeyViolation) {
+		t, err := s.ArchiveTemplate(ctx, id, true)
+		return &t, err
+	}
+	return nil, templateError("delete template", err)
+}
+
+// ArchiveTemplate archives a template, or brings it back; the first time counts. The error is
+// ErrNotFound, or, when it is brought back, ErrNameTaken.
+func (s *Store) ArchiveTemplate(ctx context.Context, id int64, archived bool) (Template, error) {
+	t, err := one(ctx, s, scanTemplate, `
+		WITH t AS (
+			UPDATE templates SET archived_at = CASE WHEN $2 THEN coalesce(archived_at, now()) END, updated_at = now()
+			WHERE id = $1
+			RETURNING *
+		)
+		SELECT `+templateColumns+`
+		FROM t
+		JOIN template_versions v ON v.template_id = t.id AND v.version = t.current_version`, id, archived)
+	return t, templateError("archive template", err)
+}
+
+func scanTemplate(row pgx.CollectableRow) (t Template, err error) {
+	err = row.Scan(&t.ID, &t.Name, &t.Channel, &t.Version, &t.Body, &t.Params, &t.Kinds, &t.CreatedAt, &t.UpdatedAt, &t.ArchivedAt)
+	return t, err
+}
+
 func templateError(doing string, err error) error {
-	var answer *pgconn.PgError
 	switch {
 	case err == nil, errors.Is(err, ErrNotFound):
 		return err
-	case errors.As(err, &answer) && answer.Code == "23505":
+	case hasCode(err, uniqueViolation):
 		return ErrNameTaken
 	}
 	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// What Postgres calls rows that must not be (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+const (
+	foreignKeyViolation = "23503"
+	uniqueViolation     = "23505"
+)
+
+func hasCode(err error, code string) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && answer.Code == code
 }

@@ -140,3 +140,27 @@ func TestABatchWhoseWorkflowIsGoneIsCarriedByAnother(t *testing.T) {
 		t.Errorf("%s has carried %+v", b.WorkflowID, b.Counts)
 	}
 }
+
+func TestACarrierCheckIsMadeByAWorker(t *testing.T) {
+	h := newHouse(t)
+	b := h.acceptBatch(50, 10)
+	h.awaitBatch(b.ID, "it is finished", finished)
+	check, err := h.store.RequestCarrierCheck(t.Context(), b.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); check.EndedAt == nil; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the check does not end: %+v", check)
+		}
+		if check, err = h.store.CarrierCheck(t.Context(), b.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if check.Failure != nil || check.Differences() != 0 || check.Compared != 50 || check.Listed != 50 {
+		t.Errorf("the check is %+v", check)
+	}
+	if err := h.starter.Client().GetWorkflow(t.Context(), store.CarrierCheckWorkflowID(check.ID), "").Get(t.Context(), nil); err != nil {
+		t.Errorf("its workflow ends with %v", err)
+	}
+}

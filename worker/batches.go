@@ -23,8 +23,8 @@ const (
 
 // Batches does for bulk requests what must happen whether or not Temporal is there: it writes down
 // what was canceled, keeps the counts short and the rates measured, and marks what is finished. It
-// also starts workflows of batches that have none, and replaces those that are gone. Every worker
-// runs one; they share the work.
+// also starts workflows of batches and of carrier checks that have none, and replaces batches' that are
+// gone. Every worker runs one; they share the work.
 type Batches struct {
 	Store   *store.Store
 	Starter *starter.Starter
@@ -51,7 +51,7 @@ func (b *Batches) Run(ctx context.Context) {
 // look does each thing whether or not another one fails.
 func (b *Batches) look(ctx context.Context) error {
 	_, foldErr := b.Store.FoldBatchMoves(ctx, foldLimit)
-	return errors.Join(foldErr, b.Store.SampleBatches(ctx), b.cancel(ctx), b.finish(ctx), b.start(ctx), b.replace(ctx))
+	return errors.Join(foldErr, b.Store.SampleBatches(ctx), b.cancel(ctx), b.finish(ctx), b.start(ctx), b.replace(ctx), b.check(ctx))
 }
 
 // cancel writes CANCELED, and tells the workflows that have nothing left to wait for.
@@ -113,6 +113,20 @@ func (b *Batches) replace(ctx context.Context) error {
 			return err
 		}
 		b.Log.Warn("replaced a batch's workflow that is closed or gone", "workflow_id", batch.WorkflowID)
+	}
+	return err
+}
+
+// check starts the workflows of checks that were asked for.
+func (b *Batches) check(ctx context.Context) error {
+	waiting, err := b.Store.UnstartedCarrierChecks(ctx, batchLimit)
+	for _, check := range waiting {
+		if err = b.Starter.StartCarrierCheck(ctx, check.ID, check.BatchID); err != nil {
+			return err
+		}
+		if err = b.Store.MarkCarrierCheckStarted(ctx, check.ID); err != nil {
+			return err
+		}
 	}
 	return err
 }

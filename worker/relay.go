@@ -84,10 +84,10 @@ func (r *Relay) startWaiting(ctx context.Context) error {
 	var leaveOut []int64
 	for _, w := range waiting {
 		surging := w.Count > relaySingles && r.ShardSize > 1
-		if surging || w.Stopped {
+		since := time.Since(r.sharded[w.SenderID])
+		if surging || w.Stopped || since < shardPause { // the shard takes what comes now
 			leaveOut = append(leaveOut, w.SenderID)
 		}
-		since := time.Since(r.sharded[w.SenderID])
 		enough := w.Busy && since < shardPatience || w.Count < int64(r.ShardSize) && since < shardPause
 		if !surging || w.Stopped || enough {
 			continue

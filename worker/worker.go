@@ -102,6 +102,7 @@ func (w *Worker) workers() []worker.Worker {
 	carry.RegisterWorkflow(workflows.Reconcile)
 	carry.RegisterWorkflow(workflows.InboundCall)
 	carry.RegisterWorkflow(workflows.TaskRouter)
+	carry.RegisterWorkflow(workflows.CarrierCheck)
 	all := []worker.Worker{carry}
 	for _, queue := range []string{
 		activities.SendSMSQueue, activities.SendCallQueue, activities.StatusCheckQueue, activities.InboundQueue, activities.TaskRouterQueue,

@@ -120,6 +120,7 @@ func replayer() worker.WorkflowReplayer {
 	r.RegisterWorkflow(workflows.Reconcile)
 	r.RegisterWorkflow(workflows.InboundCall)
 	r.RegisterWorkflow(workflows.TaskRouter)
+	r.RegisterWorkflow(workflows.CarrierCheck)
 	return r
 }
 

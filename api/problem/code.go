@@ -16,6 +16,7 @@ const (
 	MalformedJSON           Code = "malformed_json"
 	DuplicateKey            Code = "duplicate_key"
 	InvalidUTF8             Code = "invalid_utf8"
+	ParameterNotUTF8        Code = "parameter_not_utf8"
 	NULCharacter            Code = "nul_character"
 	TrailingData            Code = "trailing_data"
 	IdempotencyKeyMalformed Code = "idempotency_key_malformed"
@@ -43,8 +44,13 @@ const (
 	BatchNotFound           Code = "batch_not_found"
 	BatchFinished           Code = "batch_finished"
 	BatchCanceled           Code = "batch_canceled"
+	CarrierCheckNotFound    Code = "carrier_check_not_found"
 	UploadIncomplete        Code = "upload_incomplete"
 	TaskRouterRunNotFound   Code = "taskrouter_run_not_found"
+	MemberNotFound          Code = "member_not_found"
+	MemberExists            Code = "member_exists"
+	ListInUse               Code = "list_in_use"
+	TemplateInUse           Code = "template_in_use"
 )
 
 // What can be read and is wrong.
@@ -79,6 +85,16 @@ const (
 	SendIntervalInvalid     Code = "send_interval_invalid"
 	TaskRouterAction        Code = "taskrouter_action_unknown"
 	TaskRouterFile          Code = "taskrouter_file_invalid"
+	TemplateArchived        Code = "template_archived"
+	VersionNotFound         Code = "template_version_not_found"
+	ParamKindUnknown        Code = "param_kind_unknown"
+	ParamNameInvalid        Code = "param_name_invalid"
+	ParamInvalid            Code = "param_invalid"
+	ListNotFound            Code = "list_not_found"
+	RecipientsOrList        Code = "recipients_or_list"
+	ImportEmpty             Code = "import_has_no_members"
+	TimezoneUnknown         Code = "timezone_unknown"
+	LocaleUnknown           Code = "locale_unknown"
 )
 
 // What is not the caller's fault.
@@ -102,6 +118,7 @@ var Codes = []Entry{
 	{MalformedJSON, http.StatusBadRequest, "The body is not JSON", "Mend the syntax at the byte that the detail names."},
 	{DuplicateKey, http.StatusBadRequest, "A key occurs twice in one object", "Keep one of the two: which one was meant is unclear."},
 	{InvalidUTF8, http.StatusBadRequest, "The body is not UTF-8", "Encode the body as UTF-8."},
+	{ParameterNotUTF8, http.StatusBadRequest, "A parameter of the query is not UTF-8", "Encode it as UTF-8 and write each byte as %XX."},
 	{NULCharacter, http.StatusBadRequest, "The body has a NUL character", "Remove it, also where it is written as \\u0000."},
 	{TrailingData, http.StatusBadRequest, "Something follows the JSON value", "Send one JSON object and nothing after it."},
 	{IdempotencyKeyMalformed, http.StatusBadRequest, "The Idempotency-Key is not one", "Send 1 to 255 printable ASCII characters, for example a UUID."},
@@ -124,6 +141,8 @@ var Codes = []Entry{
 	{NotFound, http.StatusNotFound, "No such thing", "Check the id in the path."},
 	{NotificationNotFound, http.StatusNotFound, "No such notification", "Check the id: it is the UUID that the answer to the POST gave."},
 	{BatchNotFound, http.StatusNotFound, "No such batch", "Check the id: it is the UUID that the answer to the POST gave."},
+	{CarrierCheckNotFound, http.StatusNotFound, "The batch was not checked against Twilio", "Ask for it with POST to the same address."},
+	{MemberNotFound, http.StatusNotFound, "No such member", "See GET /api/v1/lists/{id}/members for the ids."},
 	{SenderNotFound, http.StatusNotFound, "No such sender", "See GET /api/v1/senders for the ids."},
 	{InboundCallNotFound, http.StatusNotFound, "No such call", "See GET /api/v1/inbound/calls for the ids."},
 	{TaskRouterRunNotFound, http.StatusNotFound, "No such run of TaskRouter", "Check the id: it is the UUID that the answer to the POST gave."},
@@ -136,6 +155,9 @@ var Codes = []Entry{
 	{AlreadyFinal, http.StatusConflict, "Its status is final", "Nothing about it can be changed any more."},
 	{BatchFinished, http.StatusConflict, "The batch is finished", "Nothing about it can be changed any more."},
 	{BatchCanceled, http.StatusConflict, "The batch was canceled", "Nothing about it can be changed any more."},
+	{MemberExists, http.StatusConflict, "The list has this member already", "The same number with the same parameters is on a list once."},
+	{ListInUse, http.StatusConflict, "The list is in use", "Give the schedules that the detail names another list first."},
+	{TemplateInUse, http.StatusConflict, "The template is in use", "Give the schedules that the detail names another template first, or switch them off."},
 	{RequestTooLarge, http.StatusRequestEntityTooLarge, "The body is too large", "Send at most as much as the detail says."},
 	{UnsupportedMediaType, http.StatusUnsupportedMediaType, "The body's type is not understood", "Send Content-Type: application/json."},
 
@@ -172,6 +194,17 @@ var Codes = []Entry{
 	{ParamsWithoutTemplate, http.StatusUnprocessableEntity, "Parameters without a template", "Give template_id, or leave params out."},
 	{ParamMissing, http.StatusUnprocessableEntity, "A parameter of the template is missing", "Add it to params."},
 	{ParamUnknown, http.StatusUnprocessableEntity, "The template has no such parameter", "Remove it from params."},
+	{notify.CodeParamKind, http.StatusUnprocessableEntity, "A parameter is not of its kind", "Write a number, a date or a time as the detail says."},
+	{ParamKindUnknown, http.StatusUnprocessableEntity, "There is no such kind of parameter", "Use text, number, date or time."},
+	{ParamNameInvalid, http.StatusUnprocessableEntity, "A parameter's name is not one", "Use letters, digits and underscores, and each name once."},
+	{ParamInvalid, http.StatusUnprocessableEntity, "A parameter's value cannot be kept", "Write at most 1,600 characters, and only line breaks and tabs of the control characters."},
+	{TemplateArchived, http.StatusUnprocessableEntity, "The template is archived", "Use another one, or bring it back: PATCH it with archived false. Where the id is in the path, the status is 409."},
+	{VersionNotFound, http.StatusUnprocessableEntity, "The template has no such version", "See GET /api/v1/templates/{id}/versions."},
+	{ListNotFound, http.StatusUnprocessableEntity, "No such list", "See GET /api/v1/lists for the ids. Where the id is in the path, the status is 404."},
+	{RecipientsOrList, http.StatusUnprocessableEntity, "Both recipients and a list", "Give either recipients or list_id."},
+	{ImportEmpty, http.StatusUnprocessableEntity, "There is nobody to import", "Give at least one member that something can be sent to."},
+	{TimezoneUnknown, http.StatusUnprocessableEntity, "There is no such time zone", "Write one of the IANA database, such as Asia/Tokyo."},
+	{LocaleUnknown, http.StatusUnprocessableEntity, "There is no such locale", "Write a BCP 47 tag, such as ja or en-US."},
 	{NameEmpty, http.StatusUnprocessableEntity, "The name is empty", "Write a name."},
 	{NameTooLong, http.StatusUnprocessableEntity, "The name is too long", "It has at most 100 characters."},
 	{NameControl, http.StatusUnprocessableEntity, "The name has control characters", "Remove them."},
@@ -180,7 +213,7 @@ var Codes = []Entry{
 	{SendAtTooFar, http.StatusUnprocessableEntity, "The time to send at is too far ahead", "It may be up to 35 days ahead."},
 	{IdempotencyKeyReused, http.StatusUnprocessableEntity, "The Idempotency-Key belongs to another request", "Make a new key for each request."},
 	{BatchEmpty, http.StatusUnprocessableEntity, "The batch has nobody to send to", "Give at least one recipient that something can be sent to."},
-	{TooManyRecipients, http.StatusUnprocessableEntity, "The batch has too many rows", "Split it: it may have 1,000,000."},
+	{TooManyRecipients, http.StatusUnprocessableEntity, "There are too many rows", "Split them: a batch, and a list, may have 1,000,000."},
 	{TemplateColumnMissing, http.StatusUnprocessableEntity, "The file lacks a column that the template needs", "Add it, with the parameter's name in the first row."},
 	{notify.CSVWithoutTo, http.StatusUnprocessableEntity, "The file has no column `to`", "Name the column of the phone numbers `to` in the first row."},
 	{notify.CSVDuplicateColumn, http.StatusUnprocessableEntity, "Two columns have one name", "Keep one of the two."},

@@ -50,7 +50,7 @@ type API struct {
 	senders senderIDs
 	surge   surge
 	gate    *gate
-	uploads chan struct{} // one for each batch that is being read and written
+	uploads chan struct{} // one for each upload that is being read and written
 
 	leaving   chan struct{} // closed by Leave
 	leaveOnce sync.Once
@@ -64,6 +64,7 @@ func (a *API) Register(to huma.API) {
 	a.registerNotifications(to)
 	a.registerBatches(to)
 	a.registerTemplates(to)
+	a.registerLists(to)
 	a.registerSenders(to)
 	a.registerInbound(to)
 	a.registerTaskRouter(to)

@@ -42,6 +42,10 @@ var shownElsewhere = map[problem.Code]string{
 	problem.BatchCanceled:        "TestABatchIsControlled",
 	problem.TooManyRecipients:    "TestABatchHasAtMostAMillionRows",
 	problem.SendIntervalInvalid:  "TestABatchIsControlled",
+	problem.TemplateArchived:     "TestWhatWasUsedIsArchived",
+	problem.ListInUse:            "TestAListInUseIsNotDeleted",
+	problem.TemplateInUse:        "TestATemplateOfAScheduleIsKept",
+	problem.MemberExists:         "TestAMemberIsChangedAndTakenOff",
 
 	problem.TaskRouterRunNotFound: "TestRunsThatMakeNoSense",
 	problem.TaskRouterAction:      "TestRunsThatMakeNoSense",
@@ -50,9 +54,15 @@ var shownElsewhere = map[problem.Code]string{
 
 // batchCodes are answered to bulk requests only, and shown by TestBadBatches.
 var batchCodes = []problem.Code{
-	problem.BatchNotFound, problem.BatchEmpty, problem.TemplateColumnMissing,
+	problem.BatchNotFound, problem.BatchEmpty, problem.TemplateColumnMissing, problem.ParameterNotUTF8, problem.CarrierCheckNotFound, problem.RecipientsOrList,
 	notify.CSVEmpty, notify.CSVUnclosedQuote, notify.CSVRowTooLong, notify.CSVUnknownEncoding, notify.CSVWithoutTo, notify.CSVDuplicateColumn,
 	notify.CSVUnnamedColumn, notify.CSVTooManyColumns, notify.CSVRowColumnCount, notify.CSVRowMisplacedMark,
+}
+
+// listCodes are answered about lists only, and shown by TestBadLists.
+var listCodes = []problem.Code{
+	problem.ListNotFound, problem.MemberNotFound, problem.ImportEmpty, problem.TimezoneUnknown, problem.LocaleUnknown,
+	problem.ParamNameInvalid, problem.ParamInvalid,
 }
 
 // A number that no answer may repeat.
@@ -70,6 +80,7 @@ func TestBadInput(t *testing.T) {
 	}
 	sms := create(`{"name": "reminder", "channel": "SMS", "body": "{{name}}様、{{time}}です。"}`)
 	call := create(`{"name": "spoken", "channel": "CALL", "body": "Hello"}`)
+	timed := create(`{"name": "timed", "channel": "SMS", "body": "{{date}} {{time}}", "kinds": {"date": "date", "time": "time"}}`)
 	blank := create(`{"name": "blank", "channel": "SMS", "body": "{{text}}"}`)
 
 	send, templates := "/api/v1/notifications", "/api/v1/templates"
@@ -143,6 +154,10 @@ func TestBadInput(t *testing.T) {
 		{"a closed placeholder", templates, `{"name": "t", "channel": "SMS", "body": "name}}"}`, 422, "placeholder_unopened at /body"},
 		{"an empty placeholder", templates, `{"name": "t", "channel": "SMS", "body": "{{ }}"}`, 422, "placeholder_empty at /body"},
 		{"a placeholder with a dot", templates, `{"name": "t", "channel": "SMS", "body": "{{a.b}}"}`, 422, "placeholder_bad_name at /body"},
+		{"a kind for no placeholder", templates, `{"name": "t", "channel": "SMS", "body": "x", "kinds": {"time": "time"}}`, 422, "param_unknown at /kinds/time"},
+		{"a kind that is none", templates, `{"name": "t", "channel": "SMS", "body": "{{time}}", "kinds": {"time": "clock"}}`, 422, "param_kind_unknown at /kinds/time"},
+		{"a time that is none", templates + "/" + timed + "/render", `{"params": {"time": "25:00", "date": "2026-02-31"}}`, 422, "param_kind at /params/date, param_kind at /params/time"},
+		{"a preview of no version", templates + "/" + sms + "/render", `{"version": 9}`, 422, "template_version_not_found at /version"},
 		{"a preview of nothing", templates + "/999999/render", `{}`, 404, "template_not_found"},
 		{"a preview without parameters", templates + "/" + sms + "/render", `{}`, 422, "param_missing at /params/name, param_missing at /params/time"},
 
@@ -183,6 +198,9 @@ func TestBadInput(t *testing.T) {
 		"the timeline of nothing":     {a.Do("GET", send+"/0190b0a0-0000-7000-8000-000000000000/events", ""), 404, "notification_not_found"},
 		"no such template":            {a.Do("GET", templates+"/999999", ""), 404, "template_not_found"},
 		"no versions":                 {a.Do("GET", templates+"/999999/versions", ""), 404, "template_not_found"},
+		"a difference of nothing":     {a.Do("GET", templates+"/999999/diff", ""), 404, "template_not_found"},
+		"a difference to no version":  {a.Do("GET", templates+"/"+sms+"/diff?to=9", ""), 422, "template_version_not_found"},
+		"an end of nothing at all":    {a.Do("DELETE", templates+"/999999", ""), 404, "template_not_found"},
 		"a change of nothing":         {a.Do("PATCH", templates+"/999999", `{"name": "x"}`), 404, "template_not_found"},
 		"a change to a name taken":    {a.Do("PATCH", templates+"/"+sms, `{"name": "spoken"}`), 409, "name_taken"},
 		"a change of the channel":     {a.Do("PATCH", templates+"/"+sms, `{"channel": "CALL"}`), 422, "unknown_field at /channel"},
@@ -197,7 +215,7 @@ func TestBadInput(t *testing.T) {
 
 	seen[problem.ValidationFailed] = true // by "all at once"
 	for _, e := range problem.Codes {
-		if _, elsewhere := shownElsewhere[e.Code]; !seen[e.Code] && !elsewhere && !slices.Contains(batchCodes, e.Code) {
+		if _, elsewhere := shownElsewhere[e.Code]; !seen[e.Code] && !elsewhere && !slices.Contains(batchCodes, e.Code) && !slices.Contains(listCodes, e.Code) {
 			t.Errorf("no test shows the code %s", e.Code)
 		}
 	}

@@ -75,6 +75,7 @@ func (a *API) registerBatches(to huma.API) {
 	huma.Register(to, operation("get-batch", http.MethodGet, "/batches/{id}", "Batches", ScopeRead,
 		"Read one batch", "How far it has come.", http.StatusNotFound), a.batch)
 	a.registerBatchControl(to)
+	a.registerCarrierCheck(to)
 }
 
 func (a *API) batch(ctx context.Context, in *batchInput) (*batchOutput, error) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -34,6 +33,7 @@ type batchRequest struct {
 	Channel         string  `json:"channel" enum:"SMS,CALL" example:"SMS"`
 	Body            *string `json:"body,omitempty" doc:"What every recipient reads or hears. Either body or template_id."`
 	TemplateID      *int64  `json:"template_id,omitempty" doc:"A template of the same channel; its current version is used."`
+	ListID          *int64  `json:"list_id,omitempty" doc:"A list, whose members are the recipients; their parameters that the template does not have are left out."`
 	Name            *string `json:"name,omitempty" maxLength:"100" doc:"Your own name for the batch."`
 	SendAt          *string `json:"send_at,omitempty" format:"date-time" example:"2026-04-01T10:00:00+09:00" doc:"Nothing is sent before: RFC 3339 with an offset, up to 35 days ahead."`
 	AllowDuplicates *bool   `json:"allow_duplicates,omitempty" doc:"true: the same number with the same parameters twice gets two. Otherwise the second one is SKIPPED."`
@@ -60,15 +60,14 @@ type batchDraft struct {
 	store.NewNotification // what each of them has
 	name                  *string
 	template              *notify.Template
+	kinds                 map[string]notify.ParamKind // of its placeholders
 	ignored               []string
 	columns               []string
 	isCSV                 bool
+	listID                *int64 // has the recipients, in the place of body
 	allowTwins, dryRun    bool
 	body                  *spool
 }
-
-// uploadsAtOnce bounds how many batches are read and written at the same time: each takes all cores.
-const uploadsAtOnce = 2
 
 // acceptBatch answers POST /batches. It is no operation of huma's, which would hold the body in memory.
 func (a *API) acceptBatch(c *gin.Context) error {
@@ -77,22 +76,11 @@ func (a *API) acceptBatch(c *gin.Context) error {
 	if err := checkKeys(c.Request.Header.Values(idempotencyHeader)); err != nil {
 		return err
 	}
-	isCSV, err := batchMedia(c.Request)
+	isCSV, body, err := a.upload(c)
 	if err != nil {
 		return err
 	}
-	body, err := newSpool(c.Writer, c.Request)
-	if err != nil {
-		return a.uploadFailed(ctx, err)
-	}
-	defer body.Close()
-
-	select {
-	case a.uploads <- struct{}{}:
-		defer func() { <-a.uploads }()
-	case <-ctx.Done():
-		return problem.Unavailable()
-	}
+	defer a.uploaded(body)
 	draft, err := a.readBatch(ctx, c.Request.URL.Query(), isCSV, body)
 	once := key.onceUpload(ctx, c.Request.URL.Query(), body)
 	if err != nil {
@@ -100,7 +88,14 @@ func (a *API) acceptBatch(c *gin.Context) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	rows, err := a.startRows(ctx, draft)
+	var seen *twins
+	if !draft.allowTwins {
+		if seen, err = newTwins(); err != nil {
+			return a.uploadFailed(ctx, err)
+		}
+		defer seen.Close()
+	}
+	rows, err := a.startRows(ctx, draft, seen)
 	if err != nil {
 		return a.batchAnsweredBefore(c, once, err)
 	}
@@ -110,39 +105,22 @@ func (a *API) acceptBatch(c *gin.Context) error {
 	return a.writeBatch(c, draft, rows, once)
 }
 
-func (a *API) uploadFailed(ctx context.Context, err error) error {
-	if errors.As(err, new(*problem.Problem)) {
-		return err
-	}
-	return a.fail(ctx, err)
-}
-
-// batchMedia tells a file from a JSON object.
-func batchMedia(r *http.Request) (isCSV bool, err error) {
-	if r.Header.Get("Content-Encoding") != "" {
-		return false, problem.New(problem.UnsupportedMediaType, "the body is encoded: send it as it is, without Content-Encoding")
-	}
-	sent := r.Header.Get("Content-Type")
-	media, _, _ := mime.ParseMediaType(sent)
-	switch {
-	case media == "text/csv":
-		return true, nil
-	case sent == "", isJSON(sent):
-		return false, nil
-	}
-	return false, problem.New(problem.UnsupportedMediaType, "the body's type is not understood: send Content-Type: application/json, or text/csv for a file")
-}
-
 // readBatch reads all but the recipients, and says everything that is wrong with it.
 func (a *API) readBatch(ctx context.Context, query url.Values, isCSV bool, body *spool) (*batchDraft, error) {
-	members, unknown := queryMembers(query, isCSV)
-	if len(unknown) > 0 {
-		return nil, problem.New(problem.ParameterInvalid, "the query has a parameter that this address does not know: remove it")
+	members, err := queryMembers(query, isCSV)
+	if err != nil {
+		return nil, err
 	}
 	if !isCSV {
-		inBody, err := jsonMembers(body)
+		inBody, hasRecipients, err := jsonMembers(body, recipientsField)
 		if err != nil {
 			return nil, err
+		}
+		switch _, hasList := inBody["list_id"]; {
+		case hasList && hasRecipients:
+			return nil, problem.Only("/list_id", problem.RecipientsOrList, "give either recipients or list_id, and not both")
+		case !hasList && !hasRecipients:
+			return nil, problem.Only("/recipients", problem.Required, "the field recipients is missing: add it, or list_id")
 		}
 		for name, value := range members { // dry_run
 			inBody[name] = value
@@ -151,12 +129,15 @@ func (a *API) readBatch(ctx context.Context, query url.Values, isCSV bool, body 
 	}
 	var req batchRequest
 	wrong := readMembers(members, &req)
-	draft := &batchDraft{isCSV: isCSV, body: body, name: req.Name,
+	draft := &batchDraft{isCSV: isCSV, body: body, listID: req.ListID, name: req.Name,
 		allowTwins: req.AllowDuplicates != nil && *req.AllowDuplicates, dryRun: req.DryRun != nil && *req.DryRun}
 	draft.Channel = checkChannel(&wrong, req.Channel)
 	draft.SendAt = checkSendAt(&wrong, req.SendAt, time.Now())
 	checkBatchName(&wrong, req.Name)
 	if err := a.checkBatchContent(ctx, &wrong, req, draft); err != nil {
+		return nil, err
+	}
+	if err := a.checkBatchList(ctx, &wrong, isCSV, req.ListID); err != nil {
 		return nil, err
 	}
 	if err := a.checkSender(ctx, &wrong, &draft.NewNotification); err != nil {
@@ -167,8 +148,8 @@ func (a *API) readBatch(ctx context.Context, query url.Values, isCSV bool, body 
 }
 
 // queryMembers makes members of the query's parameters.
-func queryMembers(query url.Values, isCSV bool) (members map[string]jsontext.Value, unknown []string) {
-	members = map[string]jsontext.Value{}
+func queryMembers(query url.Values, isCSV bool) (map[string]jsontext.Value, error) {
+	members := map[string]jsontext.Value{}
 	t := reflect.TypeFor[batchRequest]()
 	for name, values := range query {
 		field, ok := t.FieldByNameFunc(func(of string) bool {
@@ -176,9 +157,13 @@ func queryMembers(query url.Values, isCSV bool) (members map[string]jsontext.Val
 			tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			return tag == name
 		})
-		if !ok || len(values) != 1 || !isCSV && name != "dry_run" {
-			unknown = append(unknown, name)
-			continue
+		switch {
+		case !ok || !isCSV && name != "dry_run":
+			return nil, problem.New(problem.ParameterInvalid, "the query has a parameter that this address does not know: remove it")
+		case len(values) != 1:
+			return nil, problem.Newf(problem.ParameterInvalid, "the query has the parameter %s more than once: keep one", name)
+		case !utf8.ValidString(values[0]):
+			return nil, notUTF8(name)
 		}
 		kind := field.Type.Kind()
 		if kind == reflect.Pointer {
@@ -186,62 +171,63 @@ func queryMembers(query url.Values, isCSV bool) (members map[string]jsontext.Val
 		}
 		raw := jsontext.Value(values[0])
 		if kind == reflect.String || !raw.IsValid() {
-			raw, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(values[0], "�")) // valid by now
+			raw, _ = jsontext.AppendQuote(nil, values[0]) // it is UTF-8
 		}
 		members[name] = raw
 	}
-	return members, unknown
+	return members, nil
 }
 
-// jsonMembers reads the members of the object but for the recipients, whose syntax it checks.
-func jsonMembers(body *spool) (map[string]jsontext.Value, error) {
+func notUTF8(parameter string) error {
+	return problem.Newf(problem.ParameterNotUTF8, "the parameter %s is not UTF-8: encode it so, and write each byte as %%XX", parameter)
+}
+
+// jsonMembers reads the members of the object but for those of one field, which has many: it must be an
+// array, and its syntax is checked.
+func jsonMembers(body *spool, many string) (members map[string]jsontext.Value, hasMany bool, err error) {
 	decoder := jsontext.NewDecoder(body)
-	members := map[string]jsontext.Value{}
 	malformed := func(err error) error { return unreadable(err, decoder.InputOffset()) }
 	switch kind := decoder.PeekKind(); kind {
 	case '{':
 	case 0:
 		_, err := decoder.ReadToken()
-		return nil, malformed(err)
+		return nil, false, malformed(err)
 	default:
-		return nil, problem.Only("", problem.WrongType, "expected an object")
+		return nil, false, problem.Only("", problem.WrongType, "expected an object")
 	}
 	if _, err := decoder.ReadToken(); err != nil {
-		return nil, malformed(err)
+		return nil, false, malformed(err)
 	}
-	hasRecipients := false
+	members = map[string]jsontext.Value{}
 	for decoder.PeekKind() != '}' {
 		token, err := decoder.ReadToken()
 		if err != nil {
-			return nil, malformed(err)
+			return nil, false, malformed(err)
 		}
 		name := token.String()
-		if name == recipientsField && decoder.PeekKind() == '[' {
-			hasRecipients = true
+		if name == many && decoder.PeekKind() == '[' {
+			hasMany = true
 			if err := decoder.SkipValue(); err != nil {
-				return nil, malformed(err)
+				return nil, false, malformed(err)
 			}
 			continue
 		}
 		value, err := decoder.ReadValue()
 		if err != nil {
-			return nil, malformed(err)
+			return nil, false, malformed(err)
 		}
-		if name == recipientsField {
-			return nil, problem.Only("/recipients", problem.WrongType, "expected an array")
+		if name == many {
+			return nil, false, problem.Only(pointerTo("", many), problem.WrongType, "expected an array")
 		}
 		members[name] = value.Clone()
 	}
 	if _, err := decoder.ReadToken(); err != nil {
-		return nil, malformed(err)
+		return nil, false, malformed(err)
 	}
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, problem.Newf(problem.TrailingData, "something follows the JSON value at byte %d: send one JSON object and nothing after it", decoder.InputOffset())
+		return nil, false, problem.Newf(problem.TrailingData, "something follows the JSON value at byte %d: send one JSON object and nothing after it", decoder.InputOffset())
 	}
-	if !hasRecipients {
-		return nil, problem.Only("/recipients", problem.Required, "the field recipients is missing: add it")
-	}
-	return members, body.rewind()
+	return members, hasMany, body.rewind()
 }
 
 func checkBatchName(wrong *problem.Details, name *string) {
@@ -260,13 +246,33 @@ func checkBatchName(wrong *problem.Details, name *string) {
 func (a *API) checkBatchContent(ctx context.Context, wrong *problem.Details, req batchRequest, draft *batchDraft) error {
 	hasBody, hasTemplate := req.Body != nil || wrong.At("/body"), req.TemplateID != nil || wrong.At("/template_id")
 	switch {
-	case hasBody == hasTemplate:
-		wrong.Add("/body", problem.BodyOrTemplate, "give either body or template_id, and not both")
+	case hasBody && hasTemplate:
+		wrong.Add("/body", problem.BodyOrTemplate, "both body and template_id are given: keep one of them")
+	case !hasBody && !hasTemplate:
+		wrong.Add("/body", problem.BodyOrTemplate, "there is nothing to send: give body or template_id")
 	case req.Body != nil:
 		draft.Message = req.Body
 		checkText(wrong, "/body", draft.Channel, *req.Body)
 	case req.TemplateID != nil && !wrong.At("/template_id"):
 		return a.checkBatchTemplate(ctx, wrong, *req.TemplateID, draft)
+	}
+	return nil
+}
+
+func (a *API) checkBatchList(ctx context.Context, wrong *problem.Details, isCSV bool, id *int64) error {
+	if id == nil || wrong.At("/list_id") {
+		return nil
+	}
+	if isCSV {
+		wrong.Add("/list_id", problem.RecipientsOrList, "the file has the recipients: leave list_id out, or send it as JSON")
+		return nil
+	}
+	_, err := a.Store.RecipientList(ctx, *id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		wrong.Add("/list_id", problem.ListNotFound, "there is no list with this id: see GET /api/v1/lists")
+	case err != nil:
+		return a.fail(ctx, err)
 	}
 	return nil
 }
@@ -282,35 +288,44 @@ func (a *API) checkBatchTemplate(ctx context.Context, wrong *problem.Details, id
 	case draft.Channel != "" && template.Channel != draft.Channel:
 		wrong.Add("/template_id", problem.TemplateChannelMismatch, fmt.Sprintf("the template is for the channel %s: use one for %s", template.Channel, draft.Channel))
 	}
+	checkNotArchived(wrong, template)
 	draft.TemplateID, draft.TemplateVersion = &template.ID, &template.Version
 	parsed, err := notify.ParseTemplate(template.Body)
 	if err != nil {
 		return a.fail(ctx, fmt.Errorf("read template %d: %w", template.ID, err))
 	}
-	draft.template = &parsed
+	draft.template, draft.kinds = &parsed, template.Kinds
 	return nil
 }
 
 // startRows begins to read the recipients. A file must have a column for each parameter.
-func (a *API) startRows(ctx context.Context, draft *batchDraft) (*batchRows, error) {
-	source, err := draft.source()
+func (a *API) startRows(ctx context.Context, draft *batchDraft, seen *twins) (*batchRows, error) {
+	source, err := a.recipientsOf(ctx, draft)
 	if err != nil {
 		return nil, a.uploadFailed(ctx, err)
 	}
 	check := &rowCheck{
 		channel: draft.Channel, region: a.Settings.DefaultRegion, countries: a.Settings.AllowedCountries,
-		hashKey: []byte(a.Settings.PhoneHashKey), template: draft.template, columns: draft.columns, count: draft.dryRun && draft.Channel == notify.SMS,
+		hashKey: []byte(a.Settings.PhoneHashKey), template: draft.template, kinds: draft.kinds, columns: draft.columns, count: draft.dryRun && draft.Channel == notify.SMS,
 	}
 	if check.count && draft.Message != nil {
 		check.segments = notify.Segments(*draft.Message).Segments
 	}
-	return readRows(ctx, source, check, draft.allowTwins), nil
+	return readRows(ctx, source, check, seen), nil
 }
 
-func (d *batchDraft) source() (recipientSource, error) {
-	if !d.isCSV {
-		return newJSONSource(d.body)
+func (a *API) recipientsOf(ctx context.Context, d *batchDraft) (recipientSource, error) {
+	switch {
+	case d.listID != nil:
+		return a.newListSource(ctx, *d.listID, d.template), nil
+	case d.isCSV:
+		return d.readFile()
 	}
+	return newRecipientSource(d.body)
+}
+
+// readFile must find a column for each parameter.
+func (d *batchDraft) readFile() (recipientSource, error) {
 	reader, err := notify.NewRecipientReader(d.body)
 	var wrong *notify.CSVError
 	switch {
@@ -382,12 +397,17 @@ func (a *API) writeBatch(c *gin.Context, draft *batchDraft, rows *batchRows, onc
 
 // noRecipients says what is wrong with the rows, as far as there are any.
 func noRecipients(rows *batchRows) error {
-	if rows.rejected == 0 {
-		return problem.New(problem.BatchEmpty, "the batch has no recipients: give at least one")
+	return nobody(problem.BatchEmpty, "the batch has no recipients: give at least one", recipientsField, rows.rejected, rows.first)
+}
+
+// nobody says why no row of a request is right. Without rows it says so.
+func nobody(code problem.Code, none, field string, rejected int, first []store.Rejected) error {
+	if rejected == 0 {
+		return problem.New(code, none)
 	}
-	p := problem.Newf(problem.BatchEmpty, "nothing can be sent to any of the %d rows: nothing was accepted; see errors for the first of them", rows.rejected)
-	for _, r := range rows.first {
-		p.Errors = append(p.Errors, problem.Detail{Pointer: fmt.Sprintf("/%s/%d", recipientsField, r.Row-1), Code: problem.Code(r.Code), Detail: r.Detail})
+	p := problem.Newf(code, "nothing can be sent to any of the %d rows: nothing was accepted; see errors for the first of them", rejected)
+	for _, r := range first {
+		p.Errors = append(p.Errors, problem.Detail{Pointer: fmt.Sprintf("/%s/%d", field, r.Row-1), Code: problem.Code(r.Code), Detail: r.Detail})
 	}
 	return p
 }
@@ -482,7 +502,7 @@ func writeAnswer(c *gin.Context, answer store.Answer) {
 // describeAcceptBatch adds the operation to the description.
 func describeAcceptBatch(to huma.API) {
 	op := operation("send-batch", http.MethodPost, "/batches", "Batches", ScopeSend, "Send to many",
-		"At most 1,000,000 recipients. As JSON, or as a CSV file (Content-Type: text/csv) with the other fields in the query: its first row names the columns, `to` and one for each parameter of the template; "+
+		"At most 1,000,000 recipients, or all members of a list (list_id). As JSON, or as a CSV file (Content-Type: text/csv) with the other fields in the query: its first row names the columns, `to` and one for each parameter of the template; "+
 			"UTF-8, Shift_JIS and UTF-16 are understood. Rows that nothing can be sent to are listed in rejected, and the others go on. "+
 			"The answer comes when all of it is in the ledger; a file that is wrong as a whole, or an upload that is cut off, leaves nothing behind. "+
 			"With dry_run nothing is accepted, and the answer (200) says what would be.",
@@ -490,8 +510,7 @@ func describeAcceptBatch(to huma.API) {
 	schemas := to.OpenAPI().Components.Schemas
 	request := schemas.Schema(reflect.TypeFor[batchRequest](), true, "batchRequest")
 	if of := schemas.SchemaFromRef(request.Ref); of != nil {
-		of.Properties[recipientsField] = &huma.Schema{Type: huma.TypeArray, Items: schemas.Schema(reflect.TypeFor[recipientRequest](), true, ""), Description: "Who gets it. Not in the query of a file."}
-		of.Required = append(of.Required, recipientsField)
+		of.Properties[recipientsField] = &huma.Schema{Type: huma.TypeArray, Items: schemas.Schema(reflect.TypeFor[recipientRequest](), true, ""), Description: "Who gets it, unless list_id says it. Not in the query of a file."}
 	}
 	for i := range reflect.TypeFor[batchRequest]().NumField() {
 		f := reflect.TypeFor[batchRequest]().Field(i)

@@ -44,7 +44,9 @@ func TestBadBatches(t *testing.T) {
 		{"a template that nobody made", "?channel=SMS&template_id=999999", "to\n09012345678\n", 422, "template_not_found at /template_id"},
 		{"neither text nor template", "?channel=SMS", "to\n09012345678\n", 422, "body_or_template at /body"},
 		{"a time that has passed", plain + "&send_at=2020-01-01T00:00:00Z", "to\n09012345678\n", 422, "send_at_past at /send_at"},
+		{"a list beside a file", plain + "&list_id=1", "to\n09012345678\n", 422, "recipients_or_list at /list_id"},
 		{"an unknown parameter", plain + "&x=y", "to\n09012345678\n", 422, "parameter_invalid"},
+		{"a name in another encoding", plain + "&name=%FF", "to\n09012345678\n", 400, "parameter_not_utf8"},
 		{"a parameter twice", plain + "&body=y", "to\n09012345678\n", 422, "parameter_invalid"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -63,6 +65,9 @@ func TestBadBatches(t *testing.T) {
 		"a field twice":                 {`{"channel": "SMS", "channel": "SMS", "body": "x", ` + one + `}`, 400, "duplicate_key"},
 		"no recipients":                 {`{"channel": "SMS", "body": "x"}`, 422, "required at /recipients"},
 		"recipients that are no list":   {`{"channel": "SMS", "body": "x", "recipients": {}}`, 422, "wrong_type at /recipients"},
+		"recipients and a list":         {`{"channel": "SMS", "body": "x", "list_id": 1, ` + one + `}`, 422, "recipients_or_list at /list_id"},
+		"a list that nobody made":       {`{"channel": "SMS", "body": "x", "list_id": 999}`, 422, "list_not_found at /list_id"},
+		"a list that is none":           {`{"channel": "SMS", "body": "x", "list_id": "x"}`, 422, "wrong_type at /list_id"},
 		"an empty list":                 {`{"channel": "SMS", "body": "x", "recipients": []}`, 422, "batch_has_no_recipients"},
 		"an unknown field":              {`{"channel": "SMS", "body": "x", "to": "1", ` + one + `}`, 422, "unknown_field at /to"},
 		"a name of control characters":  {`{"channel": "SMS", "body": "x", "name": "a\u0000b", ` + one + `}`, 422, "name_has_control_characters at /name"},
@@ -77,19 +82,23 @@ func TestBadBatches(t *testing.T) {
 		status int
 		want   string
 	}{
-		"another type":             {a.Do("POST", batches, "x", "Content-Type: text/plain"), 415, "unsupported_media_type"},
-		"no batch":                 {a.Do("GET", nothing, ""), 404, "batch_not_found"},
-		"the progress of none":     {a.Do("GET", nothing+"/progress", ""), 404, "batch_not_found"},
-		"the results of none":      {a.Do("GET", nothing+"/results.csv", ""), 404, "batch_not_found"},
-		"the results of no id":     {a.Do("GET", batches+"/x/results.csv", ""), 404, "not_found"},
-		"a pause of none":          {a.Do("POST", nothing+"/pause", ""), 404, "batch_not_found"},
-		"a resumption of none":     {a.Do("POST", nothing+"/resume", ""), 404, "batch_not_found"},
-		"an end of none":           {a.Do("POST", nothing+"/cancel", ""), 404, "batch_not_found"},
-		"a change of none":         {a.Do("PATCH", nothing, `{"send_interval_ms": 5}`), 404, "batch_not_found"},
-		"a key that is none":       {a.Do("POST", batches+plain, "to\n09012345678\n", asCSV, "Idempotency-Key: "+strings.Repeat("x", 256)), 400, "idempotency_key_malformed"},
-		"no key":                   {a.Do("POST", batches+plain, "to\n09012345678\n", asCSV, "Authorization: "), 401, "key_missing"},
-		"a list of no batch":       {a.Do("GET", "/api/v1/notifications?batch_id=x", ""), 422, "parameter_invalid"},
-		"a page of batches, wrong": {a.Do("GET", batches+"?cursor=x", ""), 422, "parameter_invalid"},
+		"another type":                   {a.Do("POST", batches, "x", "Content-Type: text/plain"), 415, "unsupported_media_type"},
+		"no batch":                       {a.Do("GET", nothing, ""), 404, "batch_not_found"},
+		"the progress of none":           {a.Do("GET", nothing+"/progress", ""), 404, "batch_not_found"},
+		"the results of none":            {a.Do("GET", nothing+"/results.csv", ""), 404, "batch_not_found"},
+		"the results of no id":           {a.Do("GET", batches+"/x/results.csv", ""), 404, "not_found"},
+		"a pause of none":                {a.Do("POST", nothing+"/pause", ""), 404, "batch_not_found"},
+		"a resumption of none":           {a.Do("POST", nothing+"/resume", ""), 404, "batch_not_found"},
+		"an end of none":                 {a.Do("POST", nothing+"/cancel", ""), 404, "batch_not_found"},
+		"a check of none":                {a.Do("POST", nothing+"/carrier-check", ""), 404, "batch_not_found"},
+		"the result of none":             {a.Do("GET", nothing+"/carrier-check", ""), 404, "batch_not_found"},
+		"a reason in another encoding":   {a.Do("POST", nothing+"/pause?reason=%FF", ""), 400, "parameter_not_utf8"},
+		"a reason of control characters": {a.Do("POST", nothing+"/pause?reason=%00", ""), 422, "parameter_invalid"},
+		"a change of none":               {a.Do("PATCH", nothing, `{"send_interval_ms": 5}`), 404, "batch_not_found"},
+		"a key that is none":             {a.Do("POST", batches+plain, "to\n09012345678\n", asCSV, "Idempotency-Key: "+strings.Repeat("x", 256)), 400, "idempotency_key_malformed"},
+		"no key":                         {a.Do("POST", batches+plain, "to\n09012345678\n", asCSV, "Authorization: "), 401, "key_missing"},
+		"a list of no batch":             {a.Do("GET", "/api/v1/notifications?batch_id=x", ""), 422, "parameter_invalid"},
+		"a page of batches, wrong":       {a.Do("GET", batches+"?cursor=x", ""), 422, "parameter_invalid"},
 	} {
 		t.Run(name, func(t *testing.T) { checkProblem(t, test.answer, test.status, test.want, seen) })
 	}
@@ -99,6 +108,7 @@ func TestBadBatches(t *testing.T) {
 	if got := a.Log(); strings.Contains(got, "12345678") {
 		t.Error("the log repeats a number")
 	}
+	seen[problem.CarrierCheckNotFound] = true // by TestACarrierCheckIsAskedForAndRead
 	for _, code := range batchCodes {
 		if !seen[code] {
 			t.Errorf("no test shows the code %s", code)

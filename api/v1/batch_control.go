@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -14,11 +17,12 @@ import (
 )
 
 func (a *API) registerBatchControl(to huma.API) {
-	control := func(id, action, summary, description string) huma.Operation {
-		return operation(id, http.MethodPost, "/batches/{id}/"+action, "Batches", ScopeSend, summary, description, http.StatusNotFound, http.StatusConflict)
+	control := func(id, action, summary, description string, errs ...int) huma.Operation {
+		return operation(id, http.MethodPost, "/batches/{id}/"+action, "Batches", ScopeSend, summary, description, append(errs, http.StatusNotFound, http.StatusConflict)...)
 	}
 	huma.Register(to, control("pause-batch", "pause", "Pause a batch",
-		"Nothing of it is taken to be sent from this moment on. The answer waits for what is being sent, at most some 15 seconds, and says how many that were. Pausing a paused batch changes nothing."),
+		"Nothing of it is taken to be sent from this moment on. The answer waits for what is being sent, at most some 15 seconds, and says how many that were. Pausing a paused batch changes nothing.",
+		http.StatusBadRequest),
 		a.pauseBatch)
 	huma.Register(to, control("resume-batch", "resume", "Let a paused batch go on", "Resuming a batch that runs changes nothing."), a.resumeBatch)
 	huma.Register(to, control("cancel-batch", "cancel", "Cancel what of a batch was not sent",
@@ -33,6 +37,12 @@ func (a *API) pauseBatch(ctx context.Context, in *struct {
 	ID     uuid.UUID `path:"id" format:"uuid"`
 	Reason string    `query:"reason" maxLength:"255" doc:"Why, for people."`
 }) (*batchOutput, error) {
+	switch {
+	case !utf8.ValidString(in.Reason):
+		return nil, notUTF8("reason")
+	case strings.ContainsFunc(in.Reason, unicode.IsControl):
+		return nil, problem.New(problem.ParameterInvalid, "reason: it has control characters: remove them")
+	}
 	paused, err := a.Store.PauseBatch(ctx, in.ID, known(in.Reason))
 	if err := a.controlled(ctx, in.ID, paused, err); err != nil {
 		return nil, err

@@ -2,11 +2,9 @@ package v1
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -33,26 +31,18 @@ func (a *API) batchResults(c *gin.Context) error {
 		return err
 	}
 	language := notify.MatchLanguage(c.GetHeader("Accept-Language"))
-	c.Header("Content-Type", "text/csv; charset=utf-8")
-	c.Header("Content-Disposition", fmt.Sprintf(`attachment; filename="batch-%s.csv"`, id))
 	c.Header("Content-Language", string(language))
 	c.Header("Vary", "Accept-Language")
-	// Excel takes a file without a byte order mark for one in the local encoding.
-	if _, err := c.Writer.WriteString("\uFEFF"); err != nil {
-		return nil
+	out, err := newCSVAnswer(c, fmt.Sprintf("batch-%s.csv", id))
+	if err != nil {
+		return nil // whoever has gone needs no answer
 	}
-	out := csv.NewWriter(c.Writer)
-	out.UseCRLF = true
 	whole := seesNumbers(ctx)
 	shownTo := func(r store.BatchResult) string {
 		if !whole {
 			return notify.Mask(r.To)
 		}
-		// As people here write it, or with the country code where that is another one.
-		if number, err := notify.ParsePhoneNumber(r.ToNational, a.Settings.DefaultRegion); err == nil && number.E164 == r.To {
-			return r.ToNational
-		}
-		return r.To
+		return a.asDialled(r.To, r.ToNational)
 	}
 	err = out.Write(resultColumns)
 	for row, readErr := range a.Store.BatchResults(ctx, id) {
@@ -80,15 +70,6 @@ func resultRow(r store.BatchResult, to string, language notify.Language) []strin
 		row[i] = harmless(cell)
 	}
 	return row
-}
-
-// harmless keeps a spreadsheet from taking a text for a formula
-// (https://owasp.org/www-community/attacks/CSV_Injection).
-func harmless(cell string) string {
-	if strings.IndexAny(cell, "=+-@\t\r") == 0 {
-		return "'" + cell
-	}
-	return cell
 }
 
 func number(n *int32) string {

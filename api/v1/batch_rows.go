@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -20,9 +19,6 @@ import (
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
 )
-
-// MaxRecipients is how many rows a batch may have.
-const MaxRecipients = 1_000_000
 
 // recipientSource gives the rows of a request, in order. After a *rowError the next row can be read;
 // io.EOF follows the last one.
@@ -62,31 +58,12 @@ func csvProblem(e *notify.CSVError) error {
 	return problem.New(problem.Code(e.Code), e.Detail)
 }
 
-// jsonSource reads the array of recipients of a body whose syntax was checked.
-type jsonSource struct {
-	decoder *jsontext.Decoder
-	row     int
-}
-
-// newJSONSource goes to the array.
-func newJSONSource(body io.Reader) (*jsonSource, error) {
-	s := &jsonSource{decoder: jsontext.NewDecoder(body)}
-	if _, err := s.decoder.ReadToken(); err != nil { // {
-		return nil, err
-	}
-	for {
-		name, err := s.decoder.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		if name.String() == recipientsField {
-			_, err := s.decoder.ReadToken() // [
-			return s, err
-		}
-		if err := s.decoder.SkipValue(); err != nil {
-			return nil, err
-		}
-	}
+// jsonSource reads the array of a body whose syntax was checked. R is what each of its objects holds.
+type jsonSource[R any] struct {
+	decoder     *jsontext.Decoder
+	recipient   func(R) notify.Recipient
+	description string // of such an object
+	row         int
 }
 
 type recipientRequest struct {
@@ -94,7 +71,36 @@ type recipientRequest struct {
 	Params map[string]string `json:"params,omitempty" doc:"A value for each placeholder of the template, and no others."`
 }
 
-func (s *jsonSource) Read() (notify.Recipient, error) {
+// newRecipientSource reads the recipients of a batch.
+func newRecipientSource(body io.Reader) (recipientSource, error) {
+	s := &jsonSource[recipientRequest]{description: "to and params", recipient: func(r recipientRequest) notify.Recipient {
+		return notify.Recipient{To: r.To, Params: r.Params}
+	}}
+	return s, s.open(body, recipientsField)
+}
+
+// open goes to the array, which is the field of the object.
+func (s *jsonSource[R]) open(body io.Reader, field string) error {
+	s.decoder = jsontext.NewDecoder(body)
+	if _, err := s.decoder.ReadToken(); err != nil { // {
+		return err
+	}
+	for {
+		name, err := s.decoder.ReadToken()
+		if err != nil {
+			return err
+		}
+		if name.String() == field {
+			_, err := s.decoder.ReadToken() // [
+			return err
+		}
+		if err := s.decoder.SkipValue(); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *jsonSource[R]) Read() (notify.Recipient, error) {
 	if s.decoder.PeekKind() == ']' {
 		return notify.Recipient{}, io.EOF
 	}
@@ -105,13 +111,15 @@ func (s *jsonSource) Read() (notify.Recipient, error) {
 	}
 	members, ok := object(value)
 	if !ok {
-		return notify.Recipient{}, &rowError{s.row, string(problem.WrongType), "expected an object with to and params"}
+		return notify.Recipient{}, &rowError{s.row, string(problem.WrongType), "expected an object with " + s.description}
 	}
-	var of recipientRequest
+	var of R
 	if wrong := readMembers(members, &of); len(wrong) > 0 {
 		return notify.Recipient{}, &rowError{s.row, string(wrong[0].Code), strings.TrimPrefix(wrong[0].Pointer+": "+wrong[0].Detail, ": ")}
 	}
-	return notify.Recipient{Row: s.row, To: of.To, Params: of.Params}, nil
+	recipient := s.recipient(of)
+	recipient.Row = s.row
+	return recipient, nil
 }
 
 // rowCheck decides whether a row can be sent to, as the whole batch is sent. It is safe for
@@ -122,24 +130,21 @@ type rowCheck struct {
 	countries []string
 	hashKey   []byte
 	template  *notify.Template // nil: the text is the same for all
-	columns   []string         // of a file: the parameters that are taken from it; nil: what a row gives must fit
-	segments  int              // of the text that is the same for all
-	count     bool             // count segments
+	kinds     map[string]notify.ParamKind
+	columns   []string // of a file: the parameters that are taken from it; nil: what a row gives must fit
+	segments  int      // of the text that is the same for all
+	count     bool     // count segments
 }
 
-// checkedRow is a row that was looked at, alone.
-type checkedRow struct {
+// batchRow is a row that can be sent to.
+type batchRow struct {
 	recipient store.BatchRecipient
-	twinKey   [16]byte
+	key       twinKey
 	segments  int
-	rejected  *store.Rejected
-	fatal     error // of the request; no row follows
 }
 
-func (c *rowCheck) check(r notify.Recipient) checkedRow {
-	reject := func(code, detail string) checkedRow {
-		return checkedRow{rejected: &store.Rejected{Row: r.Row, Code: code, Detail: detail}}
-	}
+func (c *rowCheck) check(r notify.Recipient) checkedRow[batchRow] {
+	reject := func(code, detail string) checkedRow[batchRow] { return rejectedRow[batchRow](r.Row, code, detail) }
 	number, err := notify.ParsePhoneNumber(r.To, c.region)
 	if err == nil {
 		err = number.Accepts(c.channel, c.countries)
@@ -148,7 +153,7 @@ func (c *rowCheck) check(r notify.Recipient) checkedRow {
 	if errors.As(err, &invalid) {
 		return reject(invalid.Code, invalid.Error())
 	}
-	row := checkedRow{
+	row := batchRow{
 		recipient: store.BatchRecipient{Row: r.Row, To: number, ToHash: number.Hash(c.hashKey)},
 		segments:  c.segments,
 	}
@@ -157,8 +162,8 @@ func (c *rowCheck) check(r notify.Recipient) checkedRow {
 		if c.columns == nil && len(params) > 0 {
 			return reject(string(problem.ParamsWithoutTemplate), "parameters need a template: give template_id, or leave params out")
 		}
-		row.twinKey = twinKey(number, nil)
-		return row
+		row.key = rowKey(number.E164, nil)
+		return checkedRow[batchRow]{row: row}
 	}
 	if c.columns != nil {
 		params = make(map[string]string, len(c.columns))
@@ -177,10 +182,10 @@ func (c *rowCheck) check(r notify.Recipient) checkedRow {
 		params = map[string]string{}
 	}
 	if row.recipient.Params, err = json.Marshal(params); err != nil {
-		return checkedRow{fatal: err}
+		return checkedRow[batchRow]{fatal: err}
 	}
-	row.twinKey = twinKey(number, params)
-	return row
+	row.key = rowKey(number.E164, params)
+	return checkedRow[batchRow]{row: row}
 }
 
 // fill makes the text, or says why there is none.
@@ -192,6 +197,9 @@ func (c *rowCheck) fill(params map[string]string) (text, code, detail string) {
 			return "", string(problem.ParamMissing), misfit.Error()
 		}
 		return "", string(problem.ParamUnknown), misfit.Error()
+	}
+	if wrong := notify.CheckKinds(c.kinds, params); len(wrong) > 0 {
+		return "", notify.CodeParamKind, wrong[0].Error()
 	}
 	if err = notify.CheckBody(c.channel, text); err == nil && c.channel == notify.Call {
 		_, err = carrier.TwiML(text)
@@ -206,10 +214,10 @@ func (c *rowCheck) fill(params map[string]string) (text, code, detail string) {
 	return text, "", ""
 }
 
-// twinKey is the same for rows with the same number and parameters, and no others.
-func twinKey(number notify.PhoneNumber, params map[string]string) (key [16]byte) {
+// rowKey is the same for rows with the same number and parameters, and no others.
+func rowKey(number string, params map[string]string) (key twinKey) {
 	var all bytes.Buffer
-	all.WriteString(number.E164)
+	all.WriteString(number)
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		for _, part := range []string{name, params[name]} {
 			all.WriteByte(0) // which no text has
@@ -221,128 +229,37 @@ func twinKey(number notify.PhoneNumber, params map[string]string) (key [16]byte)
 	return key
 }
 
-// batchRows checks the rows of a request on all cores, and gives them in their order.
+// batchRows are the rows of a batch, in their order.
 type batchRows struct {
-	parts   <-chan chan []checkedRow // in the order of the request
-	current []checkedRow
-	seen    map[[16]byte]struct{} // nil: twins are let through
+	*checkedRows[batchRow]
+	seen *twins // nil: twins are let through
 
 	total    int // rows that can be sent to, twins included
 	twins    int
 	segments int // of rows that are not twins
-	rejected int
-	first    []store.Rejected
 }
 
-const rowsInPart = 256
-
-// readRows begins to read and check. It ends with ctx.
-func readRows(ctx context.Context, source recipientSource, check *rowCheck, allowTwins bool) *batchRows {
-	workers := runtime.GOMAXPROCS(0)
-	parts := make(chan chan []checkedRow, 2*workers)
-	type job struct {
-		rows []notify.Recipient
-		bad  []checkedRow // each in the place of the row that it follows
-		at   []int
-		done chan []checkedRow
-	}
-	work := make(chan job, 2*workers)
-	for range workers {
-		go func() {
-			for j := range work {
-				checked := make([]checkedRow, 0, len(j.rows)+len(j.bad))
-				next := 0
-				for i, row := range j.rows {
-					for next < len(j.at) && j.at[next] == i {
-						checked = append(checked, j.bad[next])
-						next++
-					}
-					checked = append(checked, check.check(row))
-				}
-				j.done <- append(checked, j.bad[next:]...)
-			}
-		}()
-	}
-	go func() {
-		defer close(parts)
-		defer close(work)
-		for ended := false; !ended; {
-			j := job{done: make(chan []checkedRow, 1)}
-			for len(j.rows)+len(j.bad) < rowsInPart && !ended {
-				row, err := source.Read()
-				var bad *rowError
-				switch {
-				case err == nil:
-					j.rows = append(j.rows, row)
-					continue
-				case errors.Is(err, io.EOF):
-					ended = true
-					continue
-				case errors.As(err, &bad):
-					j.bad = append(j.bad, checkedRow{rejected: &store.Rejected{Row: bad.row, Code: bad.code, Detail: bad.text}})
-				default:
-					j.bad, ended = append(j.bad, checkedRow{fatal: err}), true
-				}
-				j.at = append(j.at, len(j.rows))
-			}
-			select {
-			case parts <- j.done:
-			case <-ctx.Done():
-				return
-			}
-			work <- j // a worker is free, or will be: none waits for anybody
-		}
-	}()
-	rows := &batchRows{parts: parts}
-	if !allowTwins {
-		rows.seen = make(map[[16]byte]struct{})
-	}
-	return rows
+// readRows begins to read and check. It ends with ctx. seen is nil where twins are let through.
+func readRows(ctx context.Context, source recipientSource, check *rowCheck, seen *twins) *batchRows {
+	return &batchRows{checkedRows: checkRows(ctx, source, check.check), seen: seen}
 }
 
 // next gives the next row to write, and false after the last one.
 func (b *batchRows) next() (store.BatchRecipient, bool, error) {
-	for {
-		for len(b.current) == 0 {
-			part, ok := <-b.parts
-			if !ok {
-				return store.BatchRecipient{}, false, nil
-			}
-			b.current = <-part
-		}
-		row := b.current[0]
-		b.current = b.current[1:]
-		switch {
-		case row.fatal != nil:
-			return store.BatchRecipient{}, false, row.fatal
-		case row.rejected != nil:
-			b.rejected++
-			if len(b.first) < store.MaxRejected {
-				b.first = append(b.first, *row.rejected)
-			}
-			if b.total+b.rejected > MaxRecipients {
-				return store.BatchRecipient{}, false, tooMany()
-			}
-			continue
-		}
-		if b.total++; b.total+b.rejected > MaxRecipients {
-			return store.BatchRecipient{}, false, tooMany()
-		}
-		var err error
-		row.recipient.ID, err = uuid.NewV7()
-		if b.seen != nil {
-			_, row.recipient.Twin = b.seen[row.twinKey]
-			b.seen[row.twinKey] = struct{}{}
-		}
-		if row.recipient.Twin {
-			b.twins++
-		} else {
-			b.segments += row.segments
-		}
-		return row.recipient, true, err
+	row, ok, err := b.checkedRows.next()
+	if err != nil || !ok {
+		return store.BatchRecipient{}, false, err
 	}
-}
-
-func tooMany() error {
-	return problem.Newf(problem.TooManyRecipients, "the batch has more than %d rows: split it", MaxRecipients)
+	b.total++
+	var seenErr error
+	row.recipient.ID, err = uuid.NewV7()
+	if b.seen != nil {
+		row.recipient.Twin, seenErr = b.seen.add(row.key)
+	}
+	if row.recipient.Twin {
+		b.twins++
+	} else {
+		b.segments += row.segments
+	}
+	return row.recipient, true, errors.Join(err, seenErr)
 }

@@ -132,6 +132,31 @@ func TestJSONBecomesABatchWhateverItsOrder(t *testing.T) {
 	wantBatch(t, a.Do("POST", batches, `{"channel": "CALL", "body": "Hello", "recipients": [{"to": "03-1234-5678"}]}`), 1, 0, 0)
 }
 
+func TestAListBecomesABatch(t *testing.T) {
+	a := apitest.Start(t)
+	at := createList(t, a, `{"name": "l", "members": [
+		{"to": "090-1234-5678", "params": {"name": "A", "memo": "x"}}, {"to": "090-1234-5678", "params": {"name": "A", "memo": "y"}}, {"to": "090-1234-5678", "params": {"name": "B"}},
+		{"to": "03-1234-5678", "params": {"name": "C"}}, {"to": "090-1234-5679"}, {"to": "090-1234-5670", "params": {"name": ""}}]}`)
+	list := strings.TrimPrefix(at, lists+"/")
+	body := `{"channel": "SMS", "list_id": ` + list + `, "template_id": ` + template(t, a, "{{name}}様") + `}`
+	preview := a.Do("POST", batches+"?dry_run=true", body)
+	if got := words(preview.Status, preview.Body["total"], preview.Body["skipped"], preview.Body["rejected_count"]); got != "200 4 1 2" {
+		t.Errorf("the preview is %s: %s", got, preview.Text)
+	}
+	accepted := a.Do("POST", batches, body)
+	rows := rowsOf(t, a, wantBatch(t, accepted, 4, 1, 2))
+	if got := words(accepted.Body["rejected"]); !strings.Contains(got, "landline_cannot_receive_sms") || !strings.Contains(got, "param_missing") {
+		t.Errorf("rejected is %s", got)
+	}
+	if got := words(rows[0].Row, rows[0].Params, rows[2].Row, rows[2].Params, rows[3].Row); got != "1 map[name:A] 3 map[name:B] 6" {
+		t.Errorf("the rows are %s", got)
+	}
+	wantBatch(t, a.Do("POST", batches, `{"channel": "CALL", "list_id": `+list+`, "body": "Hello"}`), 6, 2, 0)
+	if empty := a.Do("POST", batches, `{"channel": "SMS", "body": "x", "list_id": `+strings.TrimPrefix(createList(t, a, `{"name": "empty"}`), lists+"/")+`}`); empty.Status != 422 || empty.Code() != "batch_has_no_recipients" {
+		t.Errorf("an empty list: %d %s", empty.Status, empty.Text)
+	}
+}
+
 func TestADryRunAcceptsNothing(t *testing.T) {
 	a := apitest.Start(t)
 	query := batches + "?channel=SMS&dry_run=true&template_id=" + template(t, a, "こんにちは、{{name}}様")

@@ -1,13 +1,54 @@
 package v1_test
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/todoku/todoku/api/apitest"
 )
+
+// BenchmarkImportMembers uploads 100,000 members as a file to an empty list, and others in their place:
+// reading, checking and writing them. Each must take under 10 s.
+func BenchmarkImportMembers(b *testing.B) {
+	const members = 100_000
+	a := apitest.Start(b)
+	file := func(time string) string {
+		var text strings.Builder
+		text.WriteString("to,name,time,timezone\n")
+		for i := range members {
+			fmt.Fprintf(&text, "090-12%02d-%04d,Name %d,%s,Asia/Tokyo\n", i/10_000, i%10_000, i, time)
+		}
+		return text.String()
+	}
+	first, second := file("10:30"), file("11:00")
+	var took [2]time.Duration
+	for b.Loop() {
+		b.StopTimer()
+		at := a.Do("POST", lists, `{"name": "`+uuid.NewString()+`"}`).Header.Get("Location")
+		b.StartTimer()
+		for i, step := range []struct{ mode, file, changed string }{{"add", first, "added"}, {"replace", second, "changed"}} {
+			started := time.Now()
+			answer := a.Do("POST", at+"/members?mode="+step.mode, step.file, asCSV)
+			took[i] += time.Since(started)
+			if answer.Status != http.StatusOK || answer.Body[step.changed] != float64(members) {
+				b.Fatalf("answer = %d %s", answer.Status, answer.Text)
+			}
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	for i, name := range []string{"s/100k-added", "s/100k-changed"} {
+		each := (took[i] / time.Duration(b.N)).Seconds()
+		b.ReportMetric(each, name)
+		if each > 10 {
+			b.Errorf("%.1f %s: must be 10 at most", each, name)
+		}
+	}
+}
 
 // BenchmarkAccept is what a notification costs from request to answer, client included: alone, with
 // 64 others at the same time, and with a key each.

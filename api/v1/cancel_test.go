@@ -20,6 +20,15 @@ func claim(t *testing.T, a *apitest.API, id uuid.UUID) store.Claim {
 	return claimBy(t, a, id, "notification/"+id.String())
 }
 
+// refuse fails a notification because it could not be sent in time.
+func refuse(t *testing.T, a *apitest.API, id uuid.UUID) {
+	t.Helper()
+	held, err := a.Store.Refuse(t.Context(), id, claim(t, a, id).Token, store.Failure{Kind: store.EventExpired, FailureCode: notify.CodeSendDeadline})
+	if err != nil || !held {
+		t.Fatal(held, err)
+	}
+}
+
 func claimBy(t *testing.T, a *apitest.API, id uuid.UUID, owner string) store.Claim {
 	t.Helper()
 	claims, err := a.Store.Claim(t.Context(), store.ClaimTerms{

@@ -92,8 +92,10 @@ func checkReference(wrong *problem.Details, reference *string) {
 func (a *API) checkContent(ctx context.Context, wrong *problem.Details, req sendRequest, draft *store.NewNotification) error {
 	hasBody, hasTemplate := req.Body != nil || wrong.At("/body"), req.TemplateID != nil || wrong.At("/template_id")
 	switch {
-	case hasBody == hasTemplate:
-		wrong.Add("/body", problem.BodyOrTemplate, "give either body or template_id, and not both")
+	case hasBody && hasTemplate:
+		wrong.Add("/body", problem.BodyOrTemplate, "both body and template_id are given: keep one of them")
+	case !hasBody && !hasTemplate:
+		wrong.Add("/body", problem.BodyOrTemplate, "there is nothing to send: give body or template_id")
 	case req.Body != nil:
 		draft.Message = req.Body
 		checkText(wrong, "/body", draft.Channel, *req.Body)
@@ -116,6 +118,7 @@ func (a *API) checkTemplate(ctx context.Context, wrong *problem.Details, req sen
 	case err != nil:
 		return a.fail(ctx, err)
 	}
+	checkNotArchived(wrong, template)
 	if draft.Channel != "" && template.Channel != draft.Channel {
 		wrong.Add("/template_id", problem.TemplateChannelMismatch, fmt.Sprintf("the template is for the channel %s: use one for %s", template.Channel, draft.Channel))
 	}
@@ -146,8 +149,18 @@ func (a *API) fill(ctx context.Context, wrong *problem.Details, template store.T
 		}
 		return "", nil
 	}
+	for _, misfit := range notify.CheckKinds(template.Kinds, params) {
+		wrong.Add(pointerTo("/params", misfit.Name), notify.CodeParamKind, misfit.Error())
+	}
 	checkText(wrong, "/params", template.Channel, text)
 	return text, nil
+}
+
+// checkNotArchived refuses a template for anything new.
+func checkNotArchived(wrong *problem.Details, template store.Template) {
+	if template.ArchivedAt != nil {
+		wrong.Add("/template_id", problem.TemplateArchived, "the template is archived: use another one, or bring it back")
+	}
 }
 
 // checkText refuses what cannot be sent or spoken.

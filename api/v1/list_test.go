@@ -9,7 +9,6 @@ import (
 
 	"github.com/todoku/todoku/api/apitest"
 	"github.com/todoku/todoku/notify"
-	"github.com/todoku/todoku/store"
 )
 
 func items(t *testing.T, answer apitest.Answer) (found []string, next string) {
@@ -54,9 +53,7 @@ func TestTheListIsFiltered(t *testing.T) {
 	named := accept(t, a, `{"channel": "SMS", "to": "080-1234-5678", "body": "x", "reference": "visit & 7"}`).String()
 	held := accept(t, a, `{"channel": "CALL", "to": "03-1234-5678", "body": "x"}`).String()
 	failed := accept(t, a, hello)
-	if _, err := a.Store.Decide(t.Context(), failed, notify.Expire, store.Failure{Kind: store.EventExpired, FailureCode: notify.CodeSendDeadline}); err != nil {
-		t.Fatal(err)
-	}
+	refuse(t, a, failed)
 	senders, err := a.Store.Senders(t.Context())
 	if err != nil {
 		t.Fatal(err)

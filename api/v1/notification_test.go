@@ -12,7 +12,6 @@ import (
 
 	"github.com/todoku/todoku/api/apitest"
 	"github.com/todoku/todoku/notify"
-	"github.com/todoku/todoku/store"
 )
 
 const send = "/api/v1/notifications"
@@ -165,10 +164,7 @@ func TestFailuresAreExplainedInTheReadersLanguage(t *testing.T) {
 func TestOurOwnCodeStandsWhereTwilioGaveNone(t *testing.T) {
 	a := apitest.Start(t)
 	id := accept(t, a, `{"channel": "SMS", "to": "090-1234-5678", "body": "x"}`)
-	moved, err := a.Store.Decide(t.Context(), id, notify.Expire, store.Failure{Kind: store.EventExpired, FailureCode: notify.CodeSendDeadline})
-	if err != nil || !moved {
-		t.Fatalf("moved = %v, %v", moved, err)
-	}
+	refuse(t, a, id)
 	got := a.Do("GET", send+"/"+id.String(), "").Body
 	if got["error_code"] != notify.CodeSendDeadline || got["error_message"] != "It could not be sent in time." {
 		t.Errorf("notification = %v", got)
@@ -246,6 +242,10 @@ func TestWithoutItsDatabaseTheAPISaysSo(t *testing.T) {
 		a.Do("GET", send+"/"+id.String(), "", "Authorization: Bearer someotherkey"),
 		a.Do("GET", "/api/v1/templates", ""),
 		a.Do("GET", "/api/v1/senders", ""),
+		a.Do("GET", "/api/v1/lists", ""),
+		a.Do("POST", "/api/v1/lists", `{"name": "l", "members": [{"to": "090-1234-5678"}]}`),
+		a.Do("POST", "/api/v1/lists/1/members", "to\n09012345678\n", asCSV),
+		a.Do("GET", "/api/v1/lists/1/members.csv", ""),
 	} {
 		if answer.Status != http.StatusServiceUnavailable || answer.Code() != "database_unavailable" || answer.Header.Get("Retry-After") != "5" {
 			t.Errorf("answer = %d %s, Retry-After %q", answer.Status, answer.Text, answer.Header.Get("Retry-After"))

@@ -2,10 +2,13 @@ package v1
 
 import (
 	"context"
+	"errors"
 	"unicode/utf8"
 
+	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/store"
 )
 
 // Preview is what a recipient would get of a template.
@@ -26,7 +29,9 @@ type Preview struct {
 }
 
 type renderRequest struct {
-	Params map[string]string `json:"params,omitempty" doc:"A value for each placeholder, and no others."`
+	Params  map[string]string `json:"params,omitempty" doc:"A value for each placeholder, and no others."`
+	Version *int32            `json:"version,omitempty" doc:"One of its versions; by default the present one."`
+	Example *bool             `json:"example,omitempty" doc:"true: placeholders without a value are filled by example."`
 }
 
 func (a *API) renderTemplate(ctx context.Context, in *struct {
@@ -37,10 +42,24 @@ func (a *API) renderTemplate(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, a.templateProblem(ctx, err)
 	}
-	wrong := in.Body.Wrong
+	req, wrong := in.Body.Value, in.Body.Wrong
+	if req.Version != nil {
+		t, err = a.Store.TemplateAt(ctx, in.ID, *req.Version)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			wrong.Add("/version", problem.VersionNotFound, "the template has no such version: see its versions")
+			return nil, wrong.Problem()
+		case err != nil:
+			return nil, a.fail(ctx, err)
+		}
+	}
 	var text string
 	if !wrong.At("/params") {
-		if text, err = a.fill(ctx, &wrong, t, in.Body.Value.Params); err != nil {
+		params := req.Params
+		if req.Example != nil && *req.Example {
+			params = exampleOf(t, params)
+		}
+		if text, err = a.fill(ctx, &wrong, t, params); err != nil {
 			return nil, err
 		}
 	}
@@ -61,4 +80,17 @@ func (a *API) renderTemplate(ctx context.Context, in *struct {
 		preview.TwiMLCharacters = utf8.RuneCountInString(twiml)
 	}
 	return &struct{ Body Preview }{preview}, nil
+}
+
+// exampleOf has a value for each placeholder that has none.
+func exampleOf(t store.Template, given map[string]string) map[string]string {
+	params := make(map[string]string, len(t.Params))
+	for _, name := range t.Params {
+		params[name] = t.Kinds[name].Example(name)
+	}
+	for typed, value := range given {
+		name, _ := notify.ParamName(typed)
+		params[name] = value
+	}
+	return params
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/todoku/todoku/api/problem"
 )
 
-// maxUpload is how large the body of a batch may be, in bytes.
+// maxUpload is how large an upload may be, in bytes.
 const maxUpload = 512 << 20
 
 // spool is a request's body on disk, in a file without a name: it is read before anything is written
@@ -25,7 +25,7 @@ type spool struct {
 
 // newSpool reads the whole body. Its error is a *problem.Problem where the body is at fault.
 func newSpool(w http.ResponseWriter, r *http.Request) (*spool, error) {
-	file, err := os.CreateTemp("", "todoku-batch-")
+	file, err := os.CreateTemp("", "todoku-upload-")
 	if err != nil {
 		return nil, fmt.Errorf("store the upload: %w", err)
 	}
@@ -33,7 +33,7 @@ func newSpool(w http.ResponseWriter, r *http.Request) (*spool, error) {
 	if err := os.Remove(file.Name()); err != nil {
 		return nil, errors.Join(fmt.Errorf("store the upload: %w", err), s.Close())
 	}
-	body := &uploaded{r: http.MaxBytesReader(w, r.Body, maxUpload)}
+	body := &source{r: http.MaxBytesReader(w, r.Body, maxUpload)}
 	n, err := io.Copy(io.MultiWriter(file, s.hash), body)
 	switch {
 	case body.err != nil:
@@ -53,13 +53,13 @@ func (s *spool) rewind() error {
 	return err
 }
 
-// uploaded remembers what reading the body ended with, to tell it from what the disk says.
-type uploaded struct {
+// source remembers what reading the body ended with, to tell it from what the disk says.
+type source struct {
 	r   io.Reader
 	err error
 }
 
-func (u *uploaded) Read(p []byte) (int, error) {
+func (u *source) Read(p []byte) (int, error) {
 	n, err := u.r.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		u.err = err
@@ -69,7 +69,7 @@ func (u *uploaded) Read(p []byte) (int, error) {
 
 func uploadProblem(err error) error {
 	if errors.As(err, new(*http.MaxBytesError)) {
-		return problem.Newf(problem.RequestTooLarge, "the body is over %d bytes, the most that is read for a batch: split it", maxUpload)
+		return problem.Newf(problem.RequestTooLarge, "the body is over %d bytes, the most that is read at once: split it", maxUpload)
 	}
 	return problem.New(problem.UploadIncomplete, "the upload ended before its end: nothing was accepted; send it again")
 }

@@ -20,7 +20,11 @@ func (a *API) RegisterStreams(to gin.IRoutes, described huma.API) {
 	to.POST(batchesPath, a.guarded(ScopeSend, a.acceptBatch))
 	to.GET(batchesPath+"/:id/progress", a.guarded(ScopeRead, a.batchProgress))
 	to.GET(batchesPath+"/:id/results.csv", a.guarded(ScopeRead, a.batchResults))
+	to.POST(listsPath, a.guarded(ScopeManage, a.createList))
+	to.POST(listsPath+"/:id/members", a.guarded(ScopeManage, a.importMembers))
+	to.GET(listsPath+"/:id/members.csv", a.guarded(ScopeRead, a.exportMembers))
 	describeAcceptBatch(described)
+	describeListStreams(described)
 	describeBatchStreams(described)
 }
 

@@ -1,11 +1,13 @@
 package v1
 
 import (
+	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,14 +23,17 @@ import (
 
 // Template is a named text with placeholders, at one version.
 type Template struct {
-	ID        int64          `json:"id"`
-	Name      string         `json:"name" example:"Reservation reminder"`
-	Channel   notify.Channel `json:"channel" enum:"SMS,CALL"`
-	Version   int32          `json:"version" doc:"Counts from 1. A version never changes; a notification keeps the one it was accepted with."`
-	Body      string         `json:"body" example:"{{name}}様、ご予約は{{time}}です。"`
-	Params    []string       `json:"params" nullable:"false" doc:"The names of the placeholders, in the order of their first use."`
-	CreatedAt time.Time      `json:"created_at"`
-	UpdatedAt time.Time      `json:"updated_at"`
+	ID      int64          `json:"id"`
+	Name    string         `json:"name" example:"Reservation reminder"`
+	Channel notify.Channel `json:"channel" enum:"SMS,CALL"`
+	Version int32          `json:"version" doc:"Counts from 1. A version never changes; a notification keeps the one it was accepted with."`
+	Body    string         `json:"body" example:"{{name}}様、ご予約は{{time}}です。"`
+	Params  []string       `json:"params" nullable:"false" doc:"The names of the placeholders, in the order of their first use."`
+
+	Kinds      map[string]notify.ParamKind `json:"kinds" doc:"What the value of each placeholder must be: text, number, date or time."`
+	CreatedAt  time.Time                   `json:"created_at"`
+	UpdatedAt  time.Time                   `json:"updated_at"`
+	ArchivedAt *time.Time                  `json:"archived_at" doc:"Nothing new is sent with it."`
 }
 
 // TemplatePage is a part of the list of templates.
@@ -41,11 +46,16 @@ type newTemplate struct {
 	Name    string `json:"name" maxLength:"100" example:"Reservation reminder"`
 	Channel string `json:"channel" enum:"SMS,CALL" example:"SMS"`
 	Body    string `json:"body" example:"{{name}}様、ご予約は{{time}}です。" doc:"Text with placeholders such as {{name}} or {{氏名}}; nothing else is special."`
+
+	Kinds map[string]string `json:"kinds,omitempty" doc:"What the value of a placeholder must be, so that a wrong one is not sent: number, date, time, or else text, which is anything. The value itself is written as it is given."`
 }
 
 type templateChange struct {
 	Name *string `json:"name,omitempty" maxLength:"100"`
 	Body *string `json:"body,omitempty" doc:"The next version, unless it is the present text."`
+
+	Kinds    map[string]string `json:"kinds,omitempty" doc:"All of them, also the next version. Without them placeholders keep theirs."`
+	Archived *bool             `json:"archived,omitempty" doc:"true: nothing new is sent with it, and its name is free. false: it is brought back."`
 }
 
 type templateInput struct {
@@ -65,17 +75,20 @@ func (a *API) registerTemplates(to huma.API) {
 	huma.Register(to, withBody(create), a.createTemplate)
 
 	huma.Register(to, operation("list-templates", http.MethodGet, "/templates", "Templates", ScopeRead,
-		"List the templates", "At their present versions, the oldest first."), a.listTemplates)
+		"List the templates", "At their present versions, the oldest first; without those that are archived."), a.listTemplates)
 
 	huma.Register(to, operation("get-template", http.MethodGet, "/templates/{id}", "Templates", ScopeRead,
 		"Read a template", "At its present version.", http.StatusNotFound), a.template)
 
 	huma.Register(to, withBody(operation("change-template", http.MethodPatch, "/templates/{id}", "Templates", ScopeManage,
-		"Change a template", "A new body becomes the next version. Notifications that were accepted before keep theirs.",
+		"Change a template", "A new body, or new kinds, become the next version. Notifications that were accepted before keep theirs.",
 		http.StatusNotFound, http.StatusConflict)), a.changeTemplate)
 
 	huma.Register(to, operation("list-template-versions", http.MethodGet, "/templates/{id}/versions", "Templates", ScopeRead,
 		"List a template's versions", "The first one first.", http.StatusNotFound), a.templateVersions)
+
+	a.registerTemplateArchive(to)
+	a.registerTemplateDiff(to)
 
 	huma.Register(to, withBody(operation("render-template", http.MethodPost, "/templates/{id}/render", "Templates", ScopeRead,
 		"Preview a template", "What a recipient would read or hear, and what it would cost. Nothing is sent.", http.StatusNotFound)), a.renderTemplate)
@@ -85,11 +98,12 @@ func (a *API) createTemplate(ctx context.Context, in *struct{ Body body[newTempl
 	req, wrong := in.Body.Value, in.Body.Wrong
 	checkName(&wrong, req.Name)
 	channel := checkChannel(&wrong, req.Channel)
-	params := checkTemplateBody(&wrong, channel, req.Body)
+	text := store.TemplateText{Body: req.Body, Params: checkTemplateBody(&wrong, channel, req.Body)}
+	text.Kinds = checkKinds(&wrong, text.Params, req.Kinds)
 	if err := wrong.Problem(); err != nil {
 		return nil, err
 	}
-	created, err := a.Store.CreateTemplate(ctx, strings.TrimSpace(req.Name), channel, req.Body, params)
+	created, err := a.Store.CreateTemplate(ctx, strings.TrimSpace(req.Name), channel, text)
 	if err != nil {
 		return nil, a.templateProblem(ctx, err)
 	}
@@ -97,21 +111,22 @@ func (a *API) createTemplate(ctx context.Context, in *struct{ Body body[newTempl
 }
 
 func (a *API) listTemplates(ctx context.Context, in *struct {
-	Cursor string `query:"cursor" doc:"next_cursor of the page before."`
-	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
+	Cursor   string `query:"cursor" doc:"next_cursor of the page before."`
+	Limit    int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
+	Archived bool   `query:"archived" doc:"true: those that are archived, and no others."`
 }) (*struct{ Body TemplatePage }, error) {
-	after, err := parseTemplateCursor(in.Cursor)
+	after, err := parseIDCursor("template", in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	templates, err := a.Store.Templates(ctx, after, in.Limit+1) // one more tells whether there is a next page
+	templates, err := a.Store.Templates(ctx, in.Archived, after, in.Limit+1) // one more tells whether there is a next page
 	if err != nil {
 		return nil, a.fail(ctx, err)
 	}
 	var page TemplatePage
 	if len(templates) > in.Limit {
 		templates = templates[:in.Limit]
-		page.NextCursor = known(templateCursor(templates[in.Limit-1].ID))
+		page.NextCursor = known(idCursor("template", templates[in.Limit-1].ID))
 	}
 	page.Items = mapped(templates, showTemplate)
 	return &struct{ Body TemplatePage }{page}, nil
@@ -133,21 +148,49 @@ func (a *API) changeTemplate(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, a.templateProblem(ctx, err)
 	}
-	req, wrong, params := in.Body.Value, in.Body.Wrong, t.Params
+	req, wrong := in.Body.Value, in.Body.Wrong
 	if req.Name != nil {
 		checkName(&wrong, *req.Name)
 	}
-	if req.Body != nil {
-		params = checkTemplateBody(&wrong, t.Channel, *req.Body)
-	}
+	next := checkNextText(&wrong, t, req)
 	if err := wrong.Problem(); err != nil {
 		return nil, err
 	}
-	changed, err := a.Store.ReviseTemplate(ctx, in.ID, strings.TrimSpace(valueOf(req.Name)), valueOf(req.Body), params)
-	if err != nil {
-		return nil, a.templateProblem(ctx, err)
+	archive := req.Archived != nil && *req.Archived && t.ArchivedAt == nil
+	if req.Archived != nil && !*req.Archived && t.ArchivedAt != nil {
+		if t, err = a.archive(ctx, in.ID, false); err != nil {
+			return nil, err
+		}
 	}
-	return &templateOutput{showTemplate(changed)}, nil
+	if req.Name != nil || next != nil {
+		if t, err = a.Store.ReviseTemplate(ctx, in.ID, strings.TrimSpace(valueOf(req.Name)), next); err != nil {
+			return nil, a.templateProblem(ctx, err)
+		}
+	}
+	if archive {
+		if t, err = a.archive(ctx, in.ID, true); err != nil {
+			return nil, err
+		}
+	}
+	return &templateOutput{showTemplate(t)}, nil
+}
+
+// checkNextText makes the next version of a template, or nothing where none is asked for.
+func checkNextText(wrong *problem.Details, t store.Template, req templateChange) *store.TemplateText {
+	next := t.TemplateText
+	if req.Body != nil {
+		next.Body, next.Params = *req.Body, checkTemplateBody(wrong, t.Channel, *req.Body)
+	}
+	switch {
+	case req.Kinds != nil:
+		next.Kinds = checkKinds(wrong, next.Params, req.Kinds)
+	case req.Body != nil:
+		next.Kinds = maps.Clone(t.Kinds)
+		maps.DeleteFunc(next.Kinds, func(name string, _ notify.ParamKind) bool { return !slices.Contains(next.Params, name) })
+	default:
+		return nil
+	}
+	return &next
 }
 
 func (a *API) templateVersions(ctx context.Context, in *templateInput) (*struct{ Body list[Template] }, error) {
@@ -167,6 +210,8 @@ func (a *API) templateProblem(ctx context.Context, err error) error {
 		return noTemplate()
 	case errors.Is(err, store.ErrNameTaken):
 		return problem.New(problem.NameTaken, "another template has this name: choose another one")
+	case errors.Is(err, store.ErrArchived):
+		return problem.New(problem.TemplateArchived, "the template is archived, so its name and its text stay as they are: bring it back first, with archived false").WithStatus(http.StatusConflict)
 	}
 	return a.fail(ctx, err)
 }
@@ -204,29 +249,30 @@ func checkTemplateBody(wrong *problem.Details, channel notify.Channel, text stri
 	return append([]string{}, template.Params()...) // the ledger wants an empty list, not none
 }
 
+// checkKinds reads the kinds of placeholders. Text is what they are without one.
+func checkKinds(wrong *problem.Details, params []string, typed map[string]string) map[string]notify.ParamKind {
+	kinds := make(map[string]notify.ParamKind)
+	for _, given := range slices.Sorted(maps.Keys(typed)) {
+		name, _ := notify.ParamName(given)
+		switch kind := notify.ParamKind(typed[given]); {
+		case !slices.Contains(params, name):
+			wrong.Add(pointerTo("/kinds", given), problem.ParamUnknown, "the template has no such placeholder: remove it")
+		case !slices.Contains(notify.ParamKinds, kind):
+			wrong.Add(pointerTo("/kinds", given), problem.ParamKindUnknown, "there is no such kind: use "+joined(notify.ParamKinds))
+		case kind != notify.ParamText:
+			kinds[name] = kind
+		}
+	}
+	return kinds
+}
+
 func showTemplate(t store.Template) Template {
+	kinds := make(map[string]notify.ParamKind, len(t.Params))
+	for _, name := range t.Params {
+		kinds[name] = cmp.Or(t.Kinds[name], notify.ParamText)
+	}
 	return Template{
-		ID: t.ID, Name: t.Name, Channel: t.Channel, Version: t.Version, Body: t.Body, Params: t.Params,
-		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
+		ID: t.ID, Name: t.Name, Channel: t.Channel, Version: t.Version, Body: t.Body, Params: t.Params, Kinds: kinds,
+		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, ArchivedAt: t.ArchivedAt,
 	}
-}
-
-// A cursor is the id of the last template of a page. Its form is nobody's business but ours.
-func templateCursor(after int64) string {
-	return base64.RawURLEncoding.EncodeToString([]byte("template:" + strconv.FormatInt(after, 10)))
-}
-
-func parseTemplateCursor(cursor string) (after int64, err error) {
-	if cursor == "" {
-		return 0, nil
-	}
-	text, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err == nil {
-		id, _ := strings.CutPrefix(string(text), "template:")
-		after, err = strconv.ParseInt(id, 10, 64)
-	}
-	if err != nil {
-		return 0, problem.New(problem.ParameterInvalid, "cursor: it is not one that this address gave: start without it")
-	}
-	return after, nil
 }

@@ -1,9 +1,11 @@
-// The peer: SMS through a BullMQ queue, as the documentation of its parts shows it. One job sends one
-// SMS with twilio-node, writes its row, and queues a delayed check of its status; Twilio's webhook
-// settles the row. It is here to be measured beside Todoku, and to be nothing more than that.
+// The peer: SMS through a BullMQ queue, as the documentation of its parts shows it. A job sends one SMS,
+// or loops over many: each is sent with twilio-node, gets its row, and a delayed check of its status is
+// queued; Twilio's webhook settles the row. It is here to be measured beside Todoku, and to be nothing
+// more than that.
 //
-//   node peer.mjs work      sends and receives callbacks until it is killed; prints "ready"
-//   node peer.mjs send N    queues N jobs, waits until they are settled, prints the times as JSON
+//   node peer.mjs work           sends and receives callbacks until it is killed; prints "ready"
+//   node peer.mjs send N each    queues N jobs, waits until they are settled, prints the times as JSON
+//   node peer.mjs send N bulk    the same with one job that loops over N recipients
 //
 // From the environment: REDIS_PORT, DATABASE_URL, TWILIO_API_URL, WEBHOOK_PORT.
 import http from 'node:http'
@@ -55,7 +57,16 @@ async function text(stream) {
 
 const messages = twilio('AC' + '0'.repeat(32), 'simulator', { httpClient: new To(TWILIO_API_URL) }).messages
 
-async function send({ data: { to, body } }) {
+async function run(job) {
+  const { to, body } = job.data
+  if (job.name === 'send') return send(to, body)
+  for (let i = 0; i < to.length; i++) {
+    await job.updateProgress(i / to.length * 100)
+    await send(to[i], body)
+  }
+}
+
+async function send(to, body) {
   const message = await messages.create({ to, body, from: '+15005550006', statusCallback: `http://127.0.0.1:${WEBHOOK_PORT}/status` })
   await database.query("INSERT INTO logs (status, phone_number, message, twilio_sid, sent_at) VALUES ('PENDING', $1, $2, $3, now())", [to, body, message.sid])
   await checks.add('check', { sid: message.sid }, { delay: statusCheckDelay })
@@ -77,19 +88,22 @@ async function work() {
       twilio_sid text, sent_at timestamptz, updated_at timestamptz
     );
     CREATE INDEX IF NOT EXISTS logs_sid ON logs (twilio_sid)`)
-  new Worker('sms', send, { connection, concurrency })
+  new Worker('sms', run, { connection, concurrency })
   http.createServer(callback).listen(Number(WEBHOOK_PORT), '127.0.0.1', () => console.log('ready'))
 }
 
 // A status that arrives before its row is lost to this design, so the last of a run may never settle:
 // the clock stops when nothing has settled for three seconds.
-async function measure(n) {
+async function measure(n, mode) {
   await database.query('TRUNCATE logs')
+  const body = 'ご予約は明日10時です。'
+  const numbers = (from, count) => Array.from({ length: count }, (_, i) => `+8190${10_000_000 + from + i}`)
   const began = Date.now()
-  for (let i = 0; i < n; i += 500) {
-    await sends.addBulk(Array.from({ length: Math.min(500, n - i) }, (_, j) => ({
-      name: 'send', data: { to: `+8190${10_000_000 + i + j}`, body: 'ご予約は明日10時です。' },
-    })))
+  if (mode === 'bulk') await sends.add('send-bulk', { to: numbers(0, n), body })
+  else {
+    for (let i = 0; i < n; i += 500) {
+      await sends.addBulk(numbers(i, Math.min(500, n - i)).map(to => ({ name: 'send', data: { to, body } })))
+    }
   }
   const queued = Date.now()
   let settled = 0, changed = queued
@@ -104,6 +118,6 @@ async function measure(n) {
 if (process.argv[2] === 'work') {
   await work()
 } else {
-  await measure(Number(process.argv[3]))
+  await measure(Number(process.argv[3]), process.argv[4])
   process.exit(0)
 }

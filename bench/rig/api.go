@@ -23,7 +23,7 @@ type API struct {
 
 func newAPI(base, key string) *API {
 	return &API{base: base, key: key, http: &http.Client{
-		Timeout:   20 * time.Second,
+		Timeout:   time.Minute, // a batch of a million takes a while
 		Transport: &http.Transport{MaxIdleConns: 256, MaxIdleConnsPerHost: 256},
 	}}
 }
@@ -67,34 +67,54 @@ func (a *API) Post(ctx context.Context, request Request) (Accepted, error) {
 	if err != nil {
 		return accepted, err
 	}
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, a.base+"/api/v1/notifications", bytes.NewReader(body))
-	if err != nil {
-		return accepted, err
-	}
-	post.Header.Set("Authorization", "Bearer "+a.key)
-	post.Header.Set("Content-Type", "application/json")
-	if request.IdempotencyKey != "" {
-		post.Header.Set("Idempotency-Key", request.IdempotencyKey)
-	}
+	var shown struct{ ID uuid.UUID }
 	accepted.BeganAt = time.Now()
-	answer, err := a.http.Do(post)
+	err = a.call(ctx, exchange{
+		method: http.MethodPost, path: "/notifications", media: "application/json", body: body,
+		key: request.IdempotencyKey, want: http.StatusAccepted, into: &shown,
+	})
+	accepted.Took = time.Since(accepted.BeganAt)
+	accepted.ID = shown.ID
+	return accepted, err
+}
+
+// exchange is one call and what its answer must be.
+type exchange struct {
+	method, path string
+	media        string // of the body
+	body         []byte
+	key          string // Idempotency-Key; empty: none
+	want         int
+	into         any
+}
+
+// call makes one call. Its error is a *Refusal when it was answered.
+func (a *API) call(ctx context.Context, e exchange) error {
+	request, err := http.NewRequestWithContext(ctx, e.method, a.base+"/api/v1"+e.path, bytes.NewReader(e.body))
 	if err != nil {
-		return accepted, err
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+a.key)
+	if e.media != "" {
+		request.Header.Set("Content-Type", e.media)
+	}
+	if e.key != "" {
+		request.Header.Set("Idempotency-Key", e.key)
+	}
+	answer, err := a.http.Do(request)
+	if err != nil {
+		return err
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	accepted.Took = time.Since(accepted.BeganAt)
 	if err != nil {
-		return accepted, err
+		return err
 	}
-	if answer.StatusCode != http.StatusAccepted {
+	if answer.StatusCode != e.want {
 		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // a number of seconds, or not there
-		return accepted, &Refusal{Status: answer.StatusCode, RetryAfter: time.Duration(seconds) * time.Second, Body: string(text)}
+		return &Refusal{Status: answer.StatusCode, RetryAfter: time.Duration(seconds) * time.Second, Body: string(text)}
 	}
-	var shown struct{ ID uuid.UUID }
-	err = json.Unmarshal(text, &shown)
-	accepted.ID = shown.ID
-	return accepted, err
+	return json.Unmarshal(text, e.into)
 }
 
 // SendWithin is how long Send goes on, longer than any outage that a rig is put through.
@@ -103,13 +123,20 @@ const SendWithin = 3 * time.Minute
 // Send repeats the call, under the same key, until it is accepted: after what a refusal asks for, and
 // soon after an answer that was lost. It gives up on a refusal that asks for nothing, and after
 // SendWithin.
-func (a *API) Send(ctx context.Context, request Request) (Accepted, error) {
+func (a *API) Send(ctx context.Context, request Request) (accepted Accepted, err error) {
+	tries, err := a.repeat(ctx, func() (err error) {
+		accepted, err = a.Post(ctx, request)
+		return err
+	})
+	accepted.Tries = tries
+	return accepted, err
+}
+
+func (a *API) repeat(ctx context.Context, once func() error) (tries int, err error) {
 	began := time.Now()
-	for tries := 1; ; tries++ {
-		accepted, err := a.Post(ctx, request)
-		accepted.Tries = tries
-		if err == nil {
-			return accepted, nil
+	for tries = 1; ; tries++ {
+		if err = once(); err == nil {
+			return tries, nil
 		}
 		pause := 250 * time.Millisecond
 		refusal, answered := errors.AsType[*Refusal](err)
@@ -117,7 +144,7 @@ func (a *API) Send(ctx context.Context, request Request) (Accepted, error) {
 			pause = refusal.RetryAfter
 		}
 		if pause == 0 || ctx.Err() != nil || time.Since(began) > SendWithin {
-			return accepted, fmt.Errorf("not accepted by %d calls in %v: %w", tries, time.Since(began).Round(time.Second), err)
+			return tries, fmt.Errorf("not accepted by %d calls in %v: %w", tries, time.Since(began).Round(time.Second), err)
 		}
 		sleep(ctx, pause)
 	}

@@ -71,6 +71,22 @@ func (l *Ledger) Unsettled(ctx context.Context, reference string) (n int, err er
 	return n, err
 }
 
+// Statuses counts the notifications of a batch by their status, row by row.
+func (l *Ledger) Statuses(ctx context.Context, batch uuid.UUID) (map[notify.Status]int, error) {
+	rows, err := l.pool.Query(ctx, `SELECT status::text, count(*) FROM notifications WHERE batch_id = $1 GROUP BY 1`, batch)
+	if err != nil {
+		return nil, fmt.Errorf("read the ledger: %w", err)
+	}
+	counts := map[notify.Status]int{}
+	var status notify.Status
+	var n int
+	_, err = pgx.ForEachRow(rows, []any{&status, &n}, func() error {
+		counts[status] = n
+		return nil
+	})
+	return counts, err
+}
+
 // AwaitSettled waits until nothing with the reference is unsettled, or, when nothing has settled for so
 // long, gives up and returns how much is not. An outage of the database is waited for too.
 func (l *Ledger) AwaitSettled(ctx context.Context, reference string, patience time.Duration) (left int, err error) {

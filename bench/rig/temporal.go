@@ -39,7 +39,7 @@ func (t *Temporal) Cost(ctx context.Context, workflowID string) (Cost, error) {
 func (t *Temporal) Open(ctx context.Context) ([]string, error) {
 	answer, err := t.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		PageSize: 100,
-		Query:    `ExecutionStatus = "Running" AND WorkflowType IN ("Notification", "Shard")`,
+		Query:    `ExecutionStatus = "Running" AND WorkflowType IN ("Notification", "Shard", "Batch")`,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list open workflows: %w", err)

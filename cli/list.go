@@ -1,0 +1,279 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "github.com/todoku/todoku/api/v1"
+)
+
+func newListCommand() *cobra.Command {
+	group := newGroup("list", "Keep lists of recipients",
+		newListCreate(), newListList(), newListShow(), newListRename(), newListDelete(), newListImport(), newListExport(),
+		newListMembers(), newListAdd(), newListChange(), newListRemove())
+	group.GroupID = groupUse
+	group.Example = `  todoku list create --name 'Saturday patients'
+  todoku list import 1 --csv patients.csv
+  todoku list members 1 --phone 5678`
+	addConnectionFlags(group)
+	return group
+}
+
+const listIDArgument = "the id of a list, as `todoku list list` shows it"
+
+// listCommand is a command about one list.
+func listCommand(use, short, example string, run func(cmd *cobra.Command, c *client, path string) error) *cobra.Command {
+	return &cobra.Command{
+		Use:     use,
+		Short:   short,
+		Example: example,
+		Args:    oneArgument(listIDArgument),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseID(args[0])
+			if err != nil {
+				return err
+			}
+			c, err := newClient(cmd)
+			if err != nil {
+				return err
+			}
+			return run(cmd, c, fmt.Sprintf("/lists/%d", id))
+		},
+	}
+}
+
+func newListCreate() *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:     "create --name NAME",
+		Short:   "Create a list without members",
+		Example: "  todoku list create --name 'Saturday patients'",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := newClient(cmd)
+			if err != nil {
+				return err
+			}
+			created, err := call[v1.List](cmd.Context(), c, http.MethodPost, "/lists", map[string]string{"name": name})
+			if err != nil {
+				return err
+			}
+			return created.print(cmd, func(out io.Writer, l v1.List) error {
+				_, err := fmt.Fprintf(out, "list %d is created\nFill it: todoku list import %d --csv FILE\n", l.ID, l.ID)
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "", "what it is called; no two have the same name")
+	requireFlags(cmd, "name")
+	return cmd
+}
+
+func newListList() *cobra.Command {
+	var phone string
+	cmd := &cobra.Command{
+		Use:     "list [--phone DIGITS]",
+		Short:   "List all lists, or those with a number",
+		Example: "  todoku list list\n  todoku list list --phone 090-1234-5678",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			query := url.Values{}
+			if phone != "" {
+				query.Set("phone", phone)
+			}
+			c, err := newClient(cmd)
+			if err != nil {
+				return err
+			}
+			all, err := everyPage[v1.List](cmd.Context(), c, "/lists", query)
+			if err != nil {
+				return err
+			}
+			return all.print(cmd, func(out io.Writer, lists items[v1.List]) error {
+				if len(lists.Items) == 0 {
+					_, err := fmt.Fprintln(out, "there are no such lists: make one with `todoku list create`")
+					return err
+				}
+				rows := newTable("ID", "MEMBERS", "NAME")
+				for _, l := range lists.Items {
+					rows.add(strconv.FormatInt(l.ID, 10), strconv.Itoa(int(l.MembersCount)), l.Name)
+				}
+				return rows.print(out)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&phone, "phone", "", phoneUsage)
+	return cmd
+}
+
+const phoneUsage = "the last 4 `digits` of a number, or the whole number"
+
+func newListShow() *cobra.Command {
+	return listCommand("show ID", "Show a list", "  todoku list show 1", func(cmd *cobra.Command, c *client, path string) error {
+		zone, err := timezone()
+		if err != nil {
+			return err
+		}
+		found, err := call[v1.List](cmd.Context(), c, http.MethodGet, path, nil)
+		if err != nil {
+			return err
+		}
+		return found.print(cmd, func(out io.Writer, l v1.List) error {
+			rows := newTable()
+			rows.add("id", strconv.FormatInt(l.ID, 10))
+			rows.add("name", l.Name)
+			rows.add("members", strconv.Itoa(int(l.MembersCount)))
+			rows.add("created", l.CreatedAt.In(zone).Format(timeLayout))
+			rows.add("updated", l.UpdatedAt.In(zone).Format(timeLayout))
+			return rows.print(out)
+		})
+	})
+}
+
+func newListRename() *cobra.Command {
+	var name string
+	cmd := listCommand("rename ID --name NAME", "Rename a list", "  todoku list rename 1 --name 'Sunday patients'", func(cmd *cobra.Command, c *client, path string) error {
+		renamed, err := call[v1.List](cmd.Context(), c, http.MethodPatch, path, map[string]string{"name": name})
+		if err != nil {
+			return err
+		}
+		return renamed.print(cmd, func(out io.Writer, l v1.List) error {
+			_, err := fmt.Fprintf(out, "list %d is called %s\n", l.ID, clean(l.Name))
+			return err
+		})
+	})
+	cmd.Flags().StringVar(&name, "name", "", "what it is called from now on")
+	requireFlags(cmd, "name")
+	return cmd
+}
+
+func newListDelete() *cobra.Command {
+	return listCommand("delete ID", "Delete a list with its members", "  todoku list delete 1", func(cmd *cobra.Command, c *client, path string) error {
+		return erase(cmd, c, path, "the list is deleted")
+	})
+}
+
+// erase deletes what is at the path. Asked again after a lost answer it may find nothing, so it is not.
+func erase(cmd *cobra.Command, c *client, path, done string) error {
+	gone, err := call[struct{}](cmd.Context(), c, http.MethodDelete, path, nil)
+	if err != nil {
+		return err
+	}
+	return gone.print(cmd, func(out io.Writer, _ struct{}) error {
+		_, err := fmt.Fprintln(out, done)
+		return err
+	})
+}
+
+func newListImport() *cobra.Command {
+	var csv string
+	var replace bool
+	cmd := listCommand("import ID --csv FILE [--replace]", "Import members from a file",
+		"  todoku list import 1 --csv patients.csv\n  todoku list import 1 --csv patients.csv --replace",
+		func(cmd *cobra.Command, c *client, path string) error {
+			mode := "add"
+			if replace {
+				mode = "replace"
+			}
+			content, again := recipientsFile(cmd, csv)
+			done, err := ask[v1.MembersReport](cmd.Context(), c, asking{method: http.MethodPost, path: path + "/members?mode=" + mode, file: content, repeatable: again})
+			if err != nil {
+				return err
+			}
+			return done.print(cmd, printReport)
+		})
+	cmd.Long = `Import members from a file.
+
+The first row of the file names the columns: to, one for each parameter, and, where there are such,
+timezone and locale. UTF-8 and Shift_JIS are understood, as Excel writes them. Rows that nothing can be
+sent to are listed, and the others are kept.
+
+A member is a number with its parameters: the same number with other parameters is another member,
+since relatives share phones. With --replace the list becomes what the file says.`
+	cmd.Flags().StringVar(&csv, "csv", "", "the `file` of members; - reads it from standard input")
+	cmd.Flags().BoolVar(&replace, "replace", false, "take those off the list who are not in the file")
+	requireFlags(cmd, "csv")
+	return cmd
+}
+
+func printReport(out io.Writer, r v1.MembersReport) error {
+	rows := newTable()
+	for _, part := range []part{
+		{"added", r.Added}, {"changed", r.Changed}, {"unchanged", r.Unchanged}, {"removed", r.Removed}, {"duplicates", r.Duplicates}, {"rejected", int64(r.RejectedCount)},
+	} {
+		rows.add(part.name, strconv.FormatInt(part.n, 10))
+	}
+	for _, rejected := range r.Rejected {
+		rows.add(fmt.Sprintf("  row %d", rejected.Row), rejected.Detail)
+	}
+	if len(r.IgnoredColumns) > 0 {
+		rows.add("ignored columns", strings.Join(r.IgnoredColumns, ", "))
+	}
+	rows.add("members now", strconv.Itoa(int(r.MembersCount)))
+	return rows.print(out)
+}
+
+func newListExport() *cobra.Command {
+	var path string
+	cmd := listCommand("export ID [--out FILE]", "Write a list's members as a file that can be imported",
+		"  todoku list export 1 --out patients.csv", func(cmd *cobra.Command, c *client, list string) error {
+			if path == "" {
+				return c.download(cmd.Context(), list+"/members.csv", cmd.OutOrStdout())
+			}
+			return downloadTo(cmd, c, list+"/members.csv", path)
+		})
+	cmd.Long = `Write a list's members as a file that can be imported.
+
+Numbers are masked unless the key has the scope pii; a file with masked numbers cannot be imported.`
+	cmd.Flags().StringVar(&path, "out", "", "the `file` to write; standard output, where there is none")
+	return cmd
+}
+
+// downloadTo leaves a file only when all of it has arrived.
+func downloadTo(cmd *cobra.Command, c *client, from, to string) error {
+	partial := to + ".part"
+	file, err := os.OpenFile(partial, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("write --out: %w", err)
+	}
+	err = c.download(cmd.Context(), from, file)
+	if closed := file.Close(); err == nil && closed != nil {
+		err = fmt.Errorf("write --out: %w", closed)
+	}
+	if err == nil {
+		if err = os.Rename(partial, to); err == nil {
+			if wantsJSON(cmd) {
+				return writeJSON(cmd.OutOrStdout(), map[string]string{"file": to})
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "written to %s\n", clean(to))
+			return err
+		}
+		err = fmt.Errorf("write --out: %w", err)
+	}
+	_ = os.Remove(partial) // what is half there is of no use
+	return err
+}
+
+func printMembers(out io.Writer, page v1.MemberPage, zone *time.Location) error {
+	if len(page.Items) == 0 {
+		_, err := fmt.Fprintln(out, "there are no such members")
+		return err
+	}
+	rows := newTable("ID", "TO", "ADDED", "TIMEZONE", "LOCALE", "PARAMS")
+	for _, m := range page.Items {
+		rows.add(strconv.FormatInt(m.ID, 10), m.ToNational, m.CreatedAt.In(zone).Format(timeLayout), valueOf(m.Timezone), valueOf(m.Locale), pairsOf(m.Params))
+	}
+	if err := rows.print(out); err != nil || page.NextCursor == nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "There are more: repeat the command with --cursor %s\n", clean(*page.NextCursor))
+	return err
+}

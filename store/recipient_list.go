@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ErrInUse means that something needs the row, so that it was not deleted.
+var ErrInUse = errors.New("it is in use")
+
+// RecipientList is a named list of recipients.
+type RecipientList struct {
+	ID        int64
+	Name      string
+	Members   int32
+	CreatedAt time.Time
+	UpdatedAt time.Time // of the name or the members
+}
+
+const listColumns = `l.id, l.name, l.members_count, l.created_at, l.updated_at`
+
+// CreateList adds a list without members. The error is ErrNameTaken when the name is another list's.
+func (s *Store) CreateList(ctx context.Context, name string) (RecipientList, error) {
+	l, err := one(ctx, s, pgx.RowToStructByPos[RecipientList], `
+		INSERT INTO lists AS l (name) VALUES ($1) RETURNING `+listColumns, name)
+	return l, listError("create list", err)
+}
+
+// RenameList gives a list another name. The error is ErrNotFound or ErrNameTaken.
+func (s *Store) RenameList(ctx context.Context, id int64, name string) (RecipientList, error) {
+	l, err := one(ctx, s, pgx.RowToStructByPos[RecipientList], `
+		UPDATE lists l SET name = $2, updated_at = now() WHERE l.id = $1 RETURNING `+listColumns, id, name)
+	return l, listError("rename list", err)
+}
+
+// RecipientList reads a list. The error is ErrNotFound when there is none.
+func (s *Store) RecipientList(ctx context.Context, id int64) (RecipientList, error) {
+	l, err := one(ctx, s, pgx.RowToStructByPos[RecipientList], `
+		SELECT `+listColumns+` FROM lists l WHERE l.id = $1`, id)
+	return l, listError("read list", err)
+}
+
+// RecipientLists gives lists, the oldest first, after the id given; at most limit. With a filter,
+// those that have such a member.
+func (s *Store) RecipientLists(ctx context.Context, filter MemberFilter, after int64, limit int) ([]RecipientList, error) {
+	lists, err := many(ctx, s, pgx.RowToStructByPos[RecipientList], `
+		SELECT `+listColumns+`
+		FROM lists l
+		WHERE l.id > $1
+			AND ($2::bytea IS NULL OR EXISTS (SELECT FROM list_members m WHERE m.list_id = l.id AND m.to_hash = $2))
+			AND ($3::bytea IS NULL OR EXISTS (SELECT FROM list_members m WHERE m.list_id = l.id AND m.tail_hash = $3))
+		ORDER BY l.id
+		LIMIT $4`, after, filter.ToHash, filter.TailHash, limit)
+	return lists, listError("list lists", err)
+}
+
+// DeleteList deletes a list with its members. The error is ErrNotFound, or ErrInUse while ListUsers
+// names any.
+func (s *Store) DeleteList(ctx context.Context, id int64) error {
+	tag, err := s.pool.Exec(ctx, `DELETE FROM lists WHERE id = $1`, id)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = ErrNotFound
+	}
+	return listError("delete list", err)
+}
+
+// ListParams gives the names of the parameters that members of a list have, in their order.
+func (s *Store) ListParams(ctx context.Context, id int64) ([]string, error) {
+	names, err := many(ctx, s, pgx.RowTo[string], `
+		SELECT DISTINCT name
+		FROM list_members m, jsonb_object_keys(m.params) AS name
+		WHERE m.list_id = $1
+		ORDER BY name`, id)
+	return names, listError("read the names of parameters", err)
+}
+
+func listError(doing string, err error) error {
+	switch {
+	case err == nil, errors.Is(err, ErrNotFound):
+		return err
+	case hasCode(err, uniqueViolation):
+		return ErrNameTaken
+	case hasCode(err, foreignKeyViolation):
+		return ErrInUse
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
