@@ -112,9 +112,9 @@ func (s *setup) carryOut(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	policy := taskrouter.PlanPolicy(have, file.Policy(s.exist))
+	policy, policyChanges := taskrouter.PlanPolicy(have, file.Policy(s.exist))
 	if s.run.Action == TaskRouterPlan {
-		if s.planned = changes; len(policy.Fields) > 0 {
+		if s.planned = changes; policyChanges {
 			s.planned = append(s.planned, policy)
 		}
 		return nil
@@ -124,7 +124,7 @@ func (s *setup) carryOut(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := s.Store.SaveInboundPolicy(ctx, file.Policy(s.exist)); err != nil || len(policy.Fields) == 0 {
+	if err := s.Store.SaveInboundPolicy(ctx, file.Policy(s.exist)); err != nil || !policyChanges {
 		return err
 	}
 	return s.note(ctx, policy)
