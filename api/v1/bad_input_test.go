@@ -47,6 +47,7 @@ var shownElsewhere = map[problem.Code]string{
 	problem.TemplateInUse:        "TestATemplateOfAScheduleIsKept",
 	problem.MemberExists:         "TestAMemberIsChangedAndTakenOff",
 
+	problem.InboundCallNotFound:   "TestBadQuestionsAboutCalls",
 	problem.TaskRouterRunNotFound: "TestRunsThatMakeNoSense",
 	problem.TaskRouterAction:      "TestRunsThatMakeNoSense",
 	problem.TaskRouterFile:        "TestRunsThatMakeNoSense",
