@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
+	"github.com/google/uuid"
 	"go.temporal.io/sdk/activity"
 
 	"github.com/todoku/todoku/carrier"
@@ -28,9 +30,16 @@ const (
 // taskRouterTries is how often what Twilio did not do is tried before a run gives up.
 const taskRouterTries = 5
 
+// taskRouterLease is how long a try may write to Twilio since it last held on to its run: one that slept for longer,
+// while Temporal has begun another, writes nothing any more.
+const taskRouterLease = 15 * time.Second
+
+// errRunHeld says that another try holds the run: one whose worker was lost, or one that took it over from us.
+var errRunHeld = errors.New("the run is held by another try, whose time is not over yet")
+
 // CarryOutTaskRouter carries out the run of TaskRouter whose turn it is, and reports whether there was one. It may be
-// done again at any moment: it looks at what is there, does what is missing, and knows what it has made. No two of them
-// may run at the same time.
+// done again at any moment: it looks at what is there, does what is missing, and knows what it has made. Of two tries at
+// the same time one waits.
 func (a *Activities) CarryOutTaskRouter(ctx context.Context) (more bool, err error) {
 	run, err := a.Store.NextTaskRouterRun(ctx)
 	switch {
@@ -39,12 +48,23 @@ func (a *Activities) CarryOutTaskRouter(ctx context.Context) (more bool, err err
 	case err != nil:
 		return false, err
 	}
-	s := &setup{Activities: a, twilio: a.Carrier.TaskRouter(), run: run}
-	err = s.carryOut(ctx)
+	defer heartbeat(ctx)()
+	s := &setup{Activities: a, twilio: a.Carrier.TaskRouter(), run: run, try: uuid.New()}
+	for err = s.hold(ctx); errors.Is(err, errRunHeld); err = s.hold(ctx) {
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	if err == nil {
+		defer s.release(ctx)
+		err = s.carryOut(ctx)
+	}
 	refused, fromTwilio := errors.AsType[*carrier.Error](err)
 	forNow := fromTwilio && (refused.Class == carrier.SafeToRetry || refused.Class == carrier.Ambiguous)
 	switch {
-	case ctx.Err() != nil, !fromTwilio && store.IsOutage(err):
+	case ctx.Err() != nil, errors.Is(err, errRunHeld), !fromTwilio && store.IsOutage(err):
 		return false, err
 	case forNow && s.done > 0: // it comes forward: the tries are counted anew
 		a.Log.Warn("a run of TaskRouter goes on in a new try", "run_id", run.ID, "error", refused)
@@ -71,6 +91,7 @@ type setup struct {
 	*Activities
 	twilio carrier.TaskRouter
 	run    store.TaskRouterRun
+	try    uuid.UUID
 
 	exist []taskrouter.Object      // at Twilio
 	made  []store.TaskRouterObject // by us
@@ -79,6 +100,29 @@ type setup struct {
 	planned []taskrouter.Change
 	done    int // changes that were made
 	notes   []string
+}
+
+// hold is called before each write.
+func (s *setup) hold(ctx context.Context) error {
+	until := time.Now().Add(taskRouterLease) // before the database counts from its own moment
+	held, err := s.Store.HoldTaskRouterRun(ctx, s.run.ID, s.try, taskRouterLease)
+	switch {
+	case err != nil:
+		return err
+	case !held:
+		return errRunHeld
+	}
+	s.twilio = s.twilio.Until(until)
+	return nil
+}
+
+// release spares the next try the wait.
+func (s *setup) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := s.Store.ReleaseTaskRouterRun(ctx, s.run.ID, s.try); err != nil {
+		s.Log.Warn("the next try of a run of TaskRouter has to wait", "run_id", s.run.ID, "error", err)
+	}
 }
 
 func (s *setup) carryOut(ctx context.Context) (err error) {
@@ -112,9 +156,9 @@ func (s *setup) carryOut(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	policy := taskrouter.PlanPolicy(have, file.Policy(s.exist))
+	policy, policyChanges := taskrouter.PlanPolicy(have, file.Policy(s.exist))
 	if s.run.Action == TaskRouterPlan {
-		if s.planned = changes; len(policy.Fields) > 0 {
+		if s.planned = changes; policyChanges {
 			s.planned = append(s.planned, policy)
 		}
 		return nil
@@ -124,7 +168,7 @@ func (s *setup) carryOut(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := s.Store.SaveInboundPolicy(ctx, file.Policy(s.exist)); err != nil || len(policy.Fields) == 0 {
+	if err := s.Store.SaveInboundPolicy(ctx, file.Policy(s.exist)); err != nil || !policyChanges {
 		return err
 	}
 	return s.note(ctx, policy)
@@ -174,7 +218,6 @@ func (s *setup) surveyWorkspace(ctx context.Context, ws taskrouter.Object) error
 }
 
 func (s *setup) list(ctx context.Context, kind taskrouter.Kind, workspaceSID, name string) ([]taskrouter.Object, error) {
-	activity.RecordHeartbeat(ctx)
 	return s.twilio.List(ctx, kind, workspaceSID, name)
 }
 
@@ -230,9 +273,11 @@ func (s *setup) makings() []taskrouter.Made {
 
 // do makes one change, so that it is known of whatever happens next.
 func (s *setup) do(ctx context.Context, workspace string, change taskrouter.Change) error {
-	activity.RecordHeartbeat(ctx)
 	o := change.Object
-	var err error
+	err := s.hold(ctx)
+	if err != nil {
+		return err
+	}
 	if change.Action != taskrouter.Delete {
 		if o.Fields, err = taskrouter.Resolve(o.Fields, s.exist); err != nil {
 			return err
@@ -319,7 +364,7 @@ func (s *setup) delete(ctx context.Context, workspaceSID string, o taskrouter.Ob
 		for _, off := range s.exist {
 			if off.Kind == taskrouter.Activities && s.in[off.SID] == workspaceSID && off.Fields["Available"] == "false" {
 				goes := taskrouter.Object{Kind: o.Kind, Name: o.Name, SID: o.SID, Fields: map[string]string{"ActivitySid": off.SID}}
-				if err := s.twilio.Update(ctx, workspaceSID, goes); err != nil {
+				if err := errors.Join(s.twilio.Update(ctx, workspaceSID, goes), s.hold(ctx)); err != nil {
 					return err
 				}
 				break
@@ -412,6 +457,9 @@ func (s *setup) restore(ctx context.Context, m store.TaskRouterObject) error {
 		change := taskrouter.Change{Action: taskrouter.Restore, Kind: m.Kind, Name: m.Name}
 		for _, field := range slices.Sorted(maps.Keys(back)) {
 			change.Fields = append(change.Fields, taskrouter.FieldChange{Field: field, From: have.Fields[field], To: back[field]})
+		}
+		if err := s.hold(ctx); err != nil {
+			return err
 		}
 		if err := s.twilio.Update(ctx, "", taskrouter.Object{Kind: m.Kind, Name: m.Name, SID: m.SID, Fields: back}); err != nil {
 			return fmt.Errorf("%s %s: %w", m.Kind, m.Name, err)

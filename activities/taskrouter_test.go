@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/log"
@@ -326,6 +327,25 @@ func TestADestroyThatIsCutAnywhereIsMendedByTheNext(t *testing.T) {
 				t.Errorf("the number's webhook is %v", voice)
 			}
 		})
+	}
+}
+
+// A worker that sleeps for longer than Temporal waits has a second try beside it once it wakes up.
+func TestATryThatHasLostItsRunWritesNothingMore(t *testing.T) {
+	b := newBoard(t)
+	id := b.request(activities.TaskRouterApply, callCentre)
+	b.meanwhile = func() {
+		b.execute(`UPDATE taskrouter_runs SET held_by = gen_random_uuid(), held_until = clock_timestamp() + '2 s'::interval WHERE id = $1`, id)
+	}
+	if err := b.carryOut(); err == nil || b.writes.Load() != 1 {
+		t.Errorf("the try ended with %v after %d writes, want 1", err, b.writes.Load())
+	}
+	lost := time.Now()
+	if err := b.carryOut(); err != nil { // it waits until the other one's time is over
+		t.Fatal(err)
+	}
+	if waited := time.Since(lost); waited < time.Second || b.writes.Load() != callCentreWrites || b.names() != everything {
+		t.Errorf("after %s there are %d writes, and %s", waited, b.writes.Load(), b.names())
 	}
 }
 

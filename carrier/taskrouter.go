@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	openapi "github.com/twilio/twilio-go/rest/api/v2010"
 	studio "github.com/twilio/twilio-go/rest/studio/v2"
@@ -17,10 +18,20 @@ import (
 // TaskRouter reads and writes the call centre that an account has at Twilio: TaskRouter's workspaces, Studio's flows and
 // the account's numbers. It wants every SID resolved, and never repeats a write: what happened to one whose answer was
 // lost is seen by listing.
-type TaskRouter struct{ client *Client }
+type TaskRouter struct {
+	client   *Client
+	deadline time.Time // of writes; zero: none
+}
 
 // TaskRouter is the call centre of the client's account.
-func (c *Client) TaskRouter() TaskRouter { return TaskRouter{c} }
+func (c *Client) TaskRouter() TaskRouter { return TaskRouter{client: c} }
+
+// Until is the same call centre, to which nothing is written after the deadline; the answer to a write is awaited until
+// shortly before.
+func (t TaskRouter) Until(deadline time.Time) TaskRouter {
+	t.deadline = deadline
+	return t
+}
 
 // accountMark stands for the account's SID in every field, which is a secret: Twilio puts it into the addresses of flows.
 const accountMark = "{account}"
@@ -275,6 +286,7 @@ func (t TaskRouter) Delete(ctx context.Context, workspaceSID string, o taskroute
 // write prepares the exchange that writes an object, and its parameters.
 func (t TaskRouter) write(ctx context.Context, what string, o taskrouter.Object) (*exchange, map[string]any) {
 	e := t.begin(ctx, what+" the "+string(o.Kind))
+	e.deadline = t.deadline
 	if o.Kind == taskrouter.Numbers {
 		e.private = append(e.private, o.Name)
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/todoku/todoku/taskrouter"
 )
@@ -140,6 +141,16 @@ func TestPagesThatLeadElsewhereAreNotFollowed(t *testing.T) {
 	expect(t, err, SafeToRetry, nil)
 	if !strings.Contains(err.Error(), "its next page is not a page of the same list") {
 		t.Error(err)
+	}
+}
+
+func TestNothingIsWrittenAfterTheDeadline(t *testing.T) {
+	r := startRig(t, `{}`)
+	twilio := r.client.TaskRouter().Until(time.Now().Add(-time.Second))
+	_, err := twilio.Create(t.Context(), "", taskrouter.Object{Kind: taskrouter.Workspaces, Name: "Support"})
+	expect(t, err, SafeToRetry, ErrDeadline)
+	if made := mustList(t, r, taskrouter.Workspaces, "", ""); len(made) != 0 {
+		t.Errorf("%v was made", made)
 	}
 }
 

@@ -10,7 +10,9 @@ CREATE TABLE taskrouter_runs (
     finished_at  timestamptz,
     changes      jsonb       NOT NULL DEFAULT '[]', -- that a plan found, or that were made
     notes        text[]      NOT NULL DEFAULT '{}',
-    problem      text                               -- why it came to an end early
+    problem      text,                              -- why it came to an end early
+    held_by      uuid,                              -- the try that carries it out
+    held_until   timestamptz                        -- and writes nothing to Twilio after that, until it holds on
 );
 
 CREATE INDEX taskrouter_runs_unfinished ON taskrouter_runs (requested_at, id) WHERE finished_at IS NULL;

@@ -59,6 +59,28 @@ func (s *Store) NextTaskRouterRun(ctx context.Context) (TaskRouterRun, error) {
 	return run, nil
 }
 
+// HoldTaskRouterRun lets a try carry out a run, or hold on to it, for so long. It reports false while another try holds
+// it. Whoever holds a run must write nothing to Twilio once that time is over.
+func (s *Store) HoldTaskRouterRun(ctx context.Context, id, try uuid.UUID, lease time.Duration) (held bool, err error) {
+	tag, err := s.pool.Exec(ctx, `
+		UPDATE taskrouter_runs SET held_by = $2, held_until = clock_timestamp() + $3::interval
+		WHERE id = $1 AND finished_at IS NULL
+			AND (held_by = $2 OR held_until IS NULL OR held_until < clock_timestamp())`, id, try, lease)
+	if err != nil {
+		return false, fmt.Errorf("hold a run of TaskRouter: %w", err)
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
+// ReleaseTaskRouterRun gives a run that is not over to the next try.
+func (s *Store) ReleaseTaskRouterRun(ctx context.Context, id, try uuid.UUID) error {
+	_, err := s.pool.Exec(ctx, `UPDATE taskrouter_runs SET held_until = NULL WHERE id = $1 AND held_by = $2`, id, try)
+	if err != nil {
+		return fmt.Errorf("release a run of TaskRouter: %w", err)
+	}
+	return nil
+}
+
 // AddTaskRouterChange writes down what a run has just done.
 func (s *Store) AddTaskRouterChange(ctx context.Context, id uuid.UUID, change taskrouter.Change) error {
 	encoded, err := json.Marshal([]taskrouter.Change{change})

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/todoku/todoku/notify"
 )
 
 var testURLs = URLs{
@@ -238,5 +240,25 @@ func TestThePolicyHasTheSIDs(t *testing.T) {
 	p := f.Policy(applied(t, wanted(t, centre)))
 	if p.WorkspaceSID != "SID-00" || p.WorkflowSID != "SID-05" || p.PostWorkActivitySID != "SID-01" {
 		t.Errorf("the policy is %+v", p)
+	}
+}
+
+func TestThePolicyIsPlannedWithoutItsSIDs(t *testing.T) {
+	f, err := Parse("f", []byte(centre))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exist := applied(t, wanted(t, centre))
+	if change, needed := PlanPolicy(notify.InboundPolicy{}, f.Policy(nil)); !needed || change.Action != Create {
+		t.Errorf("at first it is %+v, %t", change, needed)
+	}
+	have := f.Policy(exist)
+	if change, needed := PlanPolicy(have, f.Policy(nil)); needed {
+		t.Errorf("unchanged it is %+v", change)
+	}
+	have.Greeting.Say, have.MaxWaiting = "good morning", 3
+	change, needed := PlanPolicy(have, f.Policy(exist))
+	if got := fmt.Sprint(change.Action, change.Fields); !needed || got != `update[{Greeting {"Play":"","Say":"good morning"} {"Play":"","Say":"hello"}} {MaxWaiting 3 0}]` {
+		t.Errorf("changed it is %s", got)
 	}
 }

@@ -18,10 +18,10 @@ func (f *File) Policy(exist []Object) notify.InboundPolicy {
 	return policy
 }
 
-// PlanPolicy is the change that makes the policy as it is wanted; without fields there is nothing to be done. SIDs are
-// left out of it: they follow from the other changes.
-func PlanPolicy(have, want notify.InboundPolicy) Change {
-	change := Change{Action: Update, Kind: Policies, Name: "calls"}
+// PlanPolicy is the change that makes the policy as it is wanted, and reports whether there is one. SIDs are left out
+// of it: they follow from the other changes.
+func PlanPolicy(have, want notify.InboundPolicy) (change Change, needed bool) {
+	change = Change{Action: Update, Kind: Policies, Name: "calls"}
 	if !have.SetUp() {
 		change.Action = Create
 	}
@@ -31,7 +31,7 @@ func PlanPolicy(have, want notify.InboundPolicy) Change {
 			change.Fields = append(change.Fields, FieldChange{Field: field, From: from[field], To: to[field]})
 		}
 	}
-	return change
+	return change, change.Action == Create || len(change.Fields) > 0
 }
 
 // parts are the policy's own fields, as JSON.
