@@ -473,6 +473,25 @@ func TestWhatTwilioRefusesNamesTheLine(t *testing.T) {
 	}
 }
 
+func TestWrongCredentialsEndARunAtOnce(t *testing.T) {
+	b := newBoard(t)
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte(`{"code": 20003, "message": "Authenticate", "more_info": "https://www.twilio.com/docs/errors/20003", "status": 401}`))
+	}))
+	t.Cleanup(refuses.Close)
+	twilio, err := carrier.New(carrier.Options{AccountSID: testAccount, AuthToken: "wrong", APIURL: refuses.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Carrier = twilio
+	run := b.run(activities.TaskRouterPlan, callCentre)
+	if run.Problem == nil || *run.Problem != "list each workspace: Authenticate (Twilio error 20003, HTTP 401, AllSenders)" {
+		t.Errorf("the run ended with %v", run.Problem)
+	}
+}
+
 func TestRunsThatCannotBegin(t *testing.T) {
 	b := newBoard(t)
 	b.Terms.TaskRouterURLs = taskrouter.URLs{}
