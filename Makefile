@@ -30,7 +30,7 @@ bench: $(TEMPORAL) ## measure the product beside its references, and write docs/
 	@go run ./bench $(ARGS)
 
 chaos: $(TEMPORAL) ## kill and freeze processes under load, and count what arrived (about 15 minutes)
-	go test -count=1 -v -timeout 60m ./chaos -kills 20 -singles 5000 -batch 5000 -long $(ARGS)
+	go test -count=1 -v -timeout 60m ./chaos -kills 20 -singles 5000 -batch 5000 -callers 1000 -long $(ARGS)
 
 build: ## build the binary into .bin/
 	@mkdir -p .bin

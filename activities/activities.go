@@ -15,6 +15,7 @@ import (
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
+	"github.com/todoku/todoku/taskrouter"
 )
 
 // Task queues, separate by purpose, so that a flood in one never delays another.
@@ -127,6 +128,20 @@ type Terms struct {
 	// CallbackURL makes the address of a notification's status callbacks. Nil: no callbacks, the
 	// carrier is asked instead.
 	CallbackURL func(notify.Channel, uuid.UUID) string
+
+	// TaskRouterURLs are where Twilio finds the webhooks of calls that come in. Without them TaskRouter
+	// cannot be set up.
+	TaskRouterURLs taskrouter.URLs
+
+	// Inbound is needed where FollowInbound runs.
+	Inbound InboundTerms
+}
+
+// InboundTerms are the settings of what is sent to people whose calls nobody answered.
+type InboundTerms struct {
+	From         func(notify.Channel) string // the number or Messaging Service; empty: the channel has none
+	Countries    []string                    // that may be sent to
+	RequireHuman bool                        // a call is a success only when a person answered
 }
 
 // BatchTerms are the settings of a batch.

@@ -43,3 +43,8 @@ var (
 		Help: "Schedules that Temporal did not take. They are tried again every minute; the schedule shows the error.",
 	})
 )
+
+var followUps = promauto.NewCounterVec(prometheus.CounterOpts{
+	Name: "todoku_inbound_follow_ups_total",
+	Help: "What was done about callers who spoke with nobody, by how their calls ended.",
+}, []string{"state", "action"})

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -72,11 +73,9 @@ func requestLevel(route string, status int) slog.Level {
 	if status >= http.StatusInternalServerError {
 		return slog.LevelError
 	}
-	switch route {
-	case "/healthz", "/readyz", "/metrics", "/api/twilio/webhook/sms-status", "/api/twilio/webhook/call-status":
-		if status < http.StatusBadRequest {
-			return slog.LevelDebug
-		}
+	often := route == "/healthz" || route == "/readyz" || route == "/metrics" || strings.HasPrefix(route, "/api/twilio/webhook/")
+	if often && status < http.StatusBadRequest {
+		return slog.LevelDebug
 	}
 	return slog.LevelInfo
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/legacy"
 
 	"github.com/todoku/todoku/api/apitest"
+	"github.com/todoku/todoku/notify"
 )
 
 // Requests and answers, good and bad, are what the description says they are.
@@ -32,6 +33,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	if err := a.Store.StopSender(t.Context(), 1, false, "21606", "the number cannot send SMS"); err != nil {
 		t.Fatal(err)
 	}
+	called := "/api/v1/inbound/calls/" + receive(t, a)
 	for _, test := range []struct {
 		method, path, body string
 		status             int
@@ -92,8 +94,18 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		{"GET", "/api/v1/notifications?schedule_id=1", "", 200},
 		{"DELETE", "/api/v1/schedules/1", "", 204},
 		{"DELETE", "/api/v1/schedules/1", "", 404},
+		{"POST", "/api/v1/taskrouter/runs", `{"action": "destroy"}`, 202},
+		{"POST", "/api/v1/taskrouter/runs", `{"action": "plan", "file": "workspace: x"}`, 422},
+		{"GET", "/api/v1/taskrouter/runs/0190b0a0-0000-7000-8000-000000000000", "", 404},
+		{"GET", "/api/v1/taskrouter/objects", "", 200},
 		{"GET", "/api/v1/senders", "", 200},
 		{"POST", "/api/v1/senders/1/resume", "", 200},
+		{"GET", "/api/v1/inbound/calls?limit=1&state=ANSWERED", "", 200},
+		{"GET", "/api/v1/inbound/calls?state=LOST", "", 422},
+		{"GET", called, "", 200},
+		{"GET", called + "/events", "", 200},
+		{"GET", "/api/v1/inbound/calls/0190b0a0-0000-7000-8000-000000000000", "", 404},
+		{"GET", "/api/v1/inbound/statistics?within_minutes=5", "", 200},
 		{"POST", "/api/v1/batches", `{"channel": "SMS", "body": "x", "recipients": [{"to": "090-1234-5678"}]}`, 202},
 		{"POST", "/api/v1/batches?dry_run=true", `{"channel": "SMS", "body": "x", "recipients": [{"to": "090-1234-5678"}, {"to": "110"}]}`, 200},
 		{"POST", "/api/v1/batches", `{"channel": "SMS", "recipients": [{"to": "110"}]}`, 422},
@@ -137,4 +149,19 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// receive records a call that an operator has answered.
+func receive(t *testing.T, a *apitest.API) (id string) {
+	t.Helper()
+	sid := "CA00000000000000000000000000000001"
+	for _, word := range []notify.InboundWord{notify.WordReceived, notify.WordWaiting, notify.WordAnswered} {
+		if _, err := a.Store.RecordInbound(t.Context(), notify.InboundEvent{
+			CallID: notify.InboundID(sid), CallSID: sid, Key: string(word), Kind: string(word), Word: word, At: time.Now(), Source: notify.FromWebhook,
+			From: "+819012345678", To: "+15005550006", Operator: notify.Operator{SID: "WK00000000000000000000000000000001", Name: "Mari"},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return notify.InboundID(sid).String()
 }

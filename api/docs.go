@@ -38,6 +38,7 @@ func describe() *huma.OpenAPI {
 			{Name: "Lists", Description: "Recipients with their parameters, which schedules send to."},
 			{Name: "Schedules", Description: "A template to a list, again and again, at times of a time zone."},
 			{Name: "Senders", Description: "The numbers and Messaging Services that notifications are sent from."},
+			{Name: "Inbound calls", Description: "Calls that came in: who waits, who was answered, and what is done about the others."},
 		},
 		Components: components,
 	}

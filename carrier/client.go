@@ -143,6 +143,12 @@ func parseBaseURL(s string) (*url.URL, error) {
 // begin prepares one exchange with Twilio, and twilio-go's service that carries it out.
 func (c *Client) begin(ctx context.Context, op string) (*exchange, *openapi.ApiService) {
 	e := &exchange{client: c, ctx: ctx, op: op, limit: singleAnswerLimit}
+	return e, openapi.NewApiService(e.handler())
+}
+
+// handler is what twilio-go's services carry the exchange out with.
+func (e *exchange) handler() *twilio.RequestHandler {
+	c := e.client
 	sender := &twilio.Client{
 		Credentials: twilio.NewCredentials(c.accountSID, c.authToken),
 		HTTPClient:  &http.Client{Transport: e},
@@ -151,5 +157,5 @@ func (c *Client) begin(ctx context.Context, op string) (*exchange, *openapi.ApiS
 	if c.userAgent != "" {
 		sender.UserAgentExtensions = []string{c.userAgent}
 	}
-	return e, openapi.NewApiService(&twilio.RequestHandler{Client: sender, Edge: c.edge, Region: c.region})
+	return &twilio.RequestHandler{Client: sender, Edge: c.edge, Region: c.region}
 }

@@ -6,5 +6,5 @@
 // `make test` runs a short form; `make chaos` the long one. A run prints its seed, by which its kills
 // come in the same order again:
 //
-//	go test -count=1 -v ./chaos -kills 20 -singles 5000 -batch 5000 -long -seed 42
+//	go test -count=1 -v ./chaos -kills 20 -singles 5000 -batch 5000 -callers 1000 -long -seed 42
 package chaos

@@ -67,9 +67,11 @@ func terms(s *settings.Settings) activities.Terms {
 			return activities.BatchTerms{Sender: s.Sender(c), RequireHuman: c == notify.Call && s.CallRequireHuman,
 				ShardSize: s.BatchShard(c), Countries: s.AllowedCountries}
 		},
+		Inbound: activities.InboundTerms{From: s.Sender, Countries: s.AllowedCountries, RequireHuman: s.CallRequireHuman},
 	}
 	if s.PublicURL != "" {
 		t.CallbackURL = webhook.CallbackURL(s.PublicURL)
+		t.TaskRouterURLs = webhook.TaskRouterURLs(s.PublicURL)
 	}
 	return t
 }

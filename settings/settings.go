@@ -48,6 +48,9 @@ type Settings struct {
 	SendDeadline     time.Duration `env:"SEND_DEADLINE" envDefault:"1h"`
 	BatchShardSize   string        `env:"BATCH_SHARD_SIZE" envDefault:"auto"`
 
+	InboundMaxCalls       int `env:"INBOUND_MAX_CALLS" envDefault:"250"`
+	InboundCallsPerSecond int `env:"INBOUND_CALLS_PER_SECOND" envDefault:"100"`
+
 	AllowedCountries []string `env:"ALLOWED_COUNTRIES" envDefault:"JP"`
 	CallRequireHuman bool     `env:"CALL_REQUIRE_HUMAN" envDefault:"false"`
 	PhoneHashKey     string   `env:"PHONE_HASH_KEY" secret:"true"`
@@ -224,7 +227,7 @@ func withSecretFiles(environ map[string]string) (map[string]string, error) {
 	return resolved, nil
 }
 
-// parseError turns the library's error into one line that names the variable. Only durations and
+// parseError turns the library's error into one line that names the variable. Only durations, numbers and
 // booleans can fail to parse, so no secret is in it.
 func parseError(err error) error {
 	var parse env.ParseError
@@ -236,6 +239,8 @@ func parseError(err error) error {
 				hint = "is not a duration: write it as Go does, for example 100ms, 5m or 1h"
 			case reflect.TypeFor[bool]():
 				hint = "is neither true nor false"
+			case reflect.TypeFor[int]():
+				hint = "is not a whole number"
 			}
 			return &Error{f.Tag.Get("env"), hint}
 		}
@@ -349,6 +354,14 @@ func checkPaces(s *Settings, _ Need) error {
 	} {
 		if d.value < d.min || d.value > d.max {
 			return &Error{d.name, fmt.Sprintf("is out of range: choose from %v to %v", d.min, d.max)}
+		}
+	}
+	for _, n := range []struct {
+		name  string
+		value int
+	}{{"INBOUND_MAX_CALLS", s.InboundMaxCalls}, {"INBOUND_CALLS_PER_SECOND", s.InboundCallsPerSecond}} {
+		if n.value < 0 || n.value > 1_000_000 {
+			return &Error{n.name, "is out of range: choose from 0 (no limit) to 1,000,000"}
 		}
 	}
 	if s.BatchShardSize == "auto" {

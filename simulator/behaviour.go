@@ -31,8 +31,16 @@ type Behaviour struct {
 	// Outcomes are outcomes for single numbers in E.164, each like one of the defaults. Its status tells whether
 	// it is for messages, for calls or, where both know the word, for both.
 	Outcomes map[string]json.RawMessage `json:"outcomes"`
-	// Fault hits the next creates; none by default.
+	// Fault hits the next creates, those at TaskRouter and Studio included; none by default.
 	Fault *Fault `json:"fault"`
+	// SecondMS is how many milliseconds a second of inbound calls and of TaskRouter's time-outs lasts; 1000 by
+	// default. Less makes everybody hurry.
+	SecondMS int `json:"second_ms"`
+	// MaxQueueSize is how many callers may wait for one workflow; further ones are told that it is full. 1000 by
+	// default.
+	MaxQueueSize int `json:"max_queue_size"`
+	// Operators is what TaskRouter's workers do when a call rings; all answer by default.
+	Operators Operators `json:"operators"`
 
 	messageOutcomes map[string]*MessageOutcome
 	callOutcomes    map[string]*CallOutcome
@@ -92,6 +100,9 @@ func DefaultBehaviour() Behaviour {
 		DefaultOutcome:     MessageOutcome{Status: "delivered"},
 		DefaultCallOutcome: CallOutcome{Status: "completed", DurationS: new(defaultCallSeconds)},
 		Outcomes:           map[string]json.RawMessage{},
+		SecondMS:           1000,
+		MaxQueueSize:       1000,
+		Operators:          defaultOperators,
 	}
 }
 
@@ -120,6 +131,10 @@ func (b *Behaviour) validate() error {
 		return errors.New("latency_ms must not be negative")
 	case b.CallbackDelayMS < 0:
 		return errors.New("callback_delay_ms must not be negative")
+	case b.SecondMS < 1:
+		return errors.New("second_ms must be at least 1")
+	case b.MaxQueueSize < 0:
+		return errors.New("max_queue_size must not be negative")
 	case !slices.Contains(callbackModes, b.Callbacks):
 		return fmt.Errorf("callbacks must be one of %s", join(callbackModes))
 	}
@@ -128,6 +143,9 @@ func (b *Behaviour) validate() error {
 	}
 	if err := b.DefaultCallOutcome.validate(); err != nil {
 		return fmt.Errorf("default_call_outcome: %w", err)
+	}
+	if err := b.Operators.validate(); err != nil {
+		return fmt.Errorf("operators: %w", err)
 	}
 	if b.Fault != nil {
 		if err := b.Fault.validate(); err != nil {

@@ -15,6 +15,11 @@ func TestDefaultBehaviour(t *testing.T) {
 		"default_outcome":      map[string]any{"status": "delivered", "error_code": nil},
 		"default_call_outcome": map[string]any{"status": "completed", "duration_s": 12.0, "answered_by": nil},
 		"outcomes":             map[string]any{}, "fault": nil,
+		"second_ms": 1000.0, "max_queue_size": 1000.0,
+		"operators": map[string]any{
+			"answer": 1.0, "reject": 0.0, "vanish": 0.0, "return_after_ms": nil, "answer_after_ms": []any{200.0, 200.0},
+			"talk_ms": []any{3000.0, 3000.0}, "wrap_up_ms": []any{1000.0, 1000.0},
+		},
 	}
 	check := func(when string) {
 		t.Helper()
@@ -34,7 +39,10 @@ func TestBehaviourIsShownAsItWasPut(t *testing.T) {
 		"default_outcome": {"status": "failed", "error_code": 30008},
 		"default_call_outcome": {"status": "busy", "duration_s": 0, "answered_by": "fax"},
 		"outcomes": {"+15550100001": {"status": "undelivered", "error_code": 30003}},
-		"fault": {"kind": "rate_limited", "count": 10, "retry_after_s": 1}}`
+		"fault": {"kind": "rate_limited", "count": 10, "retry_after_s": 1},
+		"second_ms": 20, "max_queue_size": 5,
+		"operators": {"answer": 8, "reject": 1, "vanish": 1, "return_after_ms": 50, "answer_after_ms": [1, 2],
+			"talk_ms": [3, 4], "wrap_up_ms": [5, 6]}}`
 	status, answered := rig.control("PUT", "behaviour", put)
 	_, shown := rig.control("GET", "behaviour", "")
 	var want map[string]any
@@ -78,6 +86,13 @@ func TestBadBehaviourChangesNothing(t *testing.T) {
 		{`{"fault": {"kind": "refuse", "count": -1}}`, "count must not be negative"},
 		{`{"fault": {"kind": "refuse", "retry_after_s": -1}}`, "retry_after_s must not be negative"},
 		{`{"fault": {"kind": "refuse", "every": 2}}`, `unknown field "every"`},
+		{`{"second_ms": 0}`, "second_ms must be at least 1"},
+		{`{"max_queue_size": -1}`, "max_queue_size must not be negative"},
+		{`{"operators": {"answer": 0}}`, "operators: one of answer, reject and vanish must be over 0"},
+		{`{"operators": {"reject": -1}}`, "operators: answer, reject and vanish must not be negative"},
+		{`{"operators": {"return_after_ms": -1}}`, "operators: return_after_ms must not be negative"},
+		{`{"operators": {"talk_ms": "long"}}`, "a span of milliseconds is a number"},
+		{`{"operators": {"talk_ms": [5, 4]}}`, "nor its most less than its least"},
 	} {
 		t.Run(test.put, func(t *testing.T) {
 			status, body := rig.control("PUT", "behaviour", test.put)

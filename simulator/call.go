@@ -237,29 +237,31 @@ type callResource struct {
 	URI             string            `json:"uri"`
 }
 
+var callSubresources = []string{"notifications", "recordings", "payments", "events", "siprec", "streams",
+	"transcriptions", "user_defined_message_subscriptions", "user_defined_messages"}
+
 func (c *phoneCall) resource(r *record) any {
 	at := target{account: r.account, channel: call, sid: r.sid}
 	resource := callResource{
-		AccountSID:     r.account,
-		AnsweredBy:     orNull(c.answeredBy),
-		APIVersion:     apiVersion,
-		DateCreated:    twilioDate(r.createdAt),
-		DateUpdated:    twilioDate(r.updatedAt),
-		Direction:      "outbound-api",
-		EndTime:        twilioDate(c.endedAt),
-		From:           r.from,
-		FromFormatted:  formatted(r.from),
-		PhoneNumberSID: phoneNumberSID(r.from),
-		PriceUnit:      "USD",
-		QueueTime:      "0",
-		SID:            r.sid,
-		StartTime:      twilioDate(c.startedAt),
-		Status:         r.status,
-		SubresourceURIs: at.subresources("notifications", "recordings", "payments", "events", "siprec", "streams",
-			"transcriptions", "user_defined_message_subscriptions", "user_defined_messages"),
-		To:          r.to,
-		ToFormatted: formatted(r.to),
-		URI:         at.uri(),
+		AccountSID:      r.account,
+		AnsweredBy:      orNull(c.answeredBy),
+		APIVersion:      apiVersion,
+		DateCreated:     twilioDate(r.createdAt),
+		DateUpdated:     twilioDate(r.updatedAt),
+		Direction:       "outbound-api",
+		EndTime:         twilioDate(c.endedAt),
+		From:            r.from,
+		FromFormatted:   formatted(r.from),
+		PhoneNumberSID:  phoneNumberSID(r.from),
+		PriceUnit:       "USD",
+		QueueTime:       "0",
+		SID:             r.sid,
+		StartTime:       twilioDate(c.startedAt),
+		Status:          r.status,
+		SubresourceURIs: at.subresources(callSubresources...),
+		To:              r.to,
+		ToFormatted:     formatted(r.to),
+		URI:             at.uri(),
 	}
 	if c.duration != nil {
 		resource.Duration = new(strconv.Itoa(*c.duration))

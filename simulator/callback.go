@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// delivery is how one record's callback URL is told about it. The lock of its world guards it.
+// delivery is how one record's callback URL is told about it, or one task's or worker's. The lock of its world guards it.
 type delivery struct {
 	hook     hook
 	events   []string // of a call: those that the URL wants to hear of; nil: all
@@ -75,7 +75,12 @@ func (d *delivery) tell(r *record, s step, now time.Time) []callback {
 		}
 		due = []callback{{hook: d.hook, status: s.status, params: params, token: randomHex()}}
 	}
-	mode, last := r.behaviour.Callbacks, len(r.steps) == 0
+	return d.arrange(r.behaviour.Callbacks, due, len(r.steps) == 0)
+}
+
+// arrange puts what is due, and what was held back so far, into the order in which the mode has it told. last says
+// that nothing follows any more.
+func (d *delivery) arrange(mode CallbackMode, due []callback, last bool) []callback {
 	switch mode {
 	case Lost:
 		return nil
@@ -110,13 +115,36 @@ func (d *delivery) releaseHeld() []callback {
 func (w *world) send(r *record, due []callback) {
 	d := r.delivery
 	r.forgetDelivery()
+	w.pass(recordSubject{w, r}, d, due)
+}
+
+// subject is what callbacks tell of, and what notes the attempts to.
+type subject interface {
+	note(attempt)  // the world is locked
+	label() string // for the log
+}
+
+type recordSubject struct {
+	w *world
+	r *record
+}
+
+func (s recordSubject) note(a attempt) {
+	s.r.callbacks = append(s.r.callbacks, a)
+	s.w.callbacks++
+}
+
+func (s recordSubject) label() string { return s.r.sid }
+
+// pass hands callbacks of a subject to the couriers. The world is locked.
+func (w *world) pass(of subject, d *delivery, due []callback) {
 	if len(due) == 0 {
 		return
 	}
 	d.queue = append(d.queue, due...)
 	if !d.posting {
 		d.posting = true
-		w.couriers.do(func() { w.post(r, d) })
+		w.couriers.do(func() { w.post(of, d) })
 	}
 }
 
@@ -127,8 +155,8 @@ func (r *record) forgetDelivery() {
 	}
 }
 
-// post makes the record's callbacks one after the other until none is left.
-func (w *world) post(r *record, d *delivery) {
+// post makes a delivery's callbacks one after the other until none is left.
+func (w *world) post(of subject, d *delivery) {
 	for {
 		w.mu.Lock()
 		if len(d.queue) == 0 {
@@ -139,12 +167,12 @@ func (w *world) post(r *record, d *delivery) {
 		c := d.queue[0]
 		d.queue = d.queue[1:]
 		w.mu.Unlock()
-		w.attempt(r, c)
+		w.attempt(of, c)
 	}
 }
 
 // attempt makes a callback, notes what came of it, and has it tried again later where its terms say so.
-func (w *world) attempt(r *record, c callback) {
+func (w *world) attempt(of subject, c callback) {
 	w.mu.Lock()
 	if w.closing {
 		w.mu.Unlock()
@@ -162,17 +190,16 @@ func (w *world) attempt(r *record, c callback) {
 	httpStatus, trouble := w.poster.post(w.ctx, c)
 
 	w.mu.Lock()
-	r.callbacks = append(r.callbacks, attempt{status: c.status, at: at, httpStatus: httpStatus})
-	w.callbacks++
+	of.note(attempt{status: c.status, at: at, httpStatus: httpStatus})
 	w.mu.Unlock()
 	if trouble == "" {
 		return
 	}
-	w.logger.Debug("callback failed", "sid", r.sid, "status", c.status, "trouble", trouble,
+	w.logger.Debug("callback failed", "of", of.label(), "status", c.status, "trouble", trouble,
 		"http_status", httpStatus, "tries", c.tries)
 	if pause := retryPause(c.tries); c.hook.terms.retry(trouble, c.tries) &&
 		time.Since(c.since)+pause < c.hook.terms.totalTimeout {
-		w.timetable.after(pause, func() { w.couriers.do(func() { w.attempt(r, c) }) })
+		w.timetable.after(pause, func() { w.couriers.do(func() { w.attempt(of, c) }) })
 	}
 }
 

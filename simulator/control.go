@@ -20,11 +20,16 @@ func (s *Simulator) control(w http.ResponseWriter, r *http.Request, name string)
 		"POST reset":    s.reset,
 		"GET behaviour": func() answer { return jsonAnswer(http.StatusOK, world.presentBehaviour()) },
 		"PUT behaviour": func() answer { return world.putBehaviour(w, r) },
+		"GET inbound":   world.inboundItems,
+		"POST inbound":  func() answer { return world.postInbound(w, r) },
+
+		"POST operators": func() answer { return world.postOperators(w, r) },
 	}
 	endpoint, ok := endpoints[r.Method+" "+name]
 	if !ok {
 		jsonAnswer(http.StatusNotFound, controlError{"there is no " + r.Method + " /_simulator/" + name +
-			"; there are GET stats, GET messages, GET calls, POST reset, GET behaviour and PUT behaviour"}).write(w)
+			"; there are GET stats, GET messages, GET calls, POST reset, GET behaviour, PUT behaviour, GET inbound," +
+			" POST inbound and POST operators"}).write(w)
 		return
 	}
 	endpoint().write(w)

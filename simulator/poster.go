@@ -25,8 +25,22 @@ func newPoster() *poster {
 
 func (p *poster) close() { p.client.CloseIdleConnections() }
 
+// reply is what a callback was answered.
+type reply struct {
+	status      int // 0: there was no answer
+	contentType string
+	body        []byte
+	trouble     trouble
+}
+
 // post makes one callback and returns the status it was answered with, 0 for none, and what trouble it met.
 func (p *poster) post(ctx context.Context, c callback) (int, trouble) {
+	r := p.ask(ctx, c)
+	return r.status, r.trouble
+}
+
+// ask makes one callback and returns what it was answered.
+func (p *poster) ask(ctx context.Context, c callback) reply {
 	ctx, cancel := context.WithDeadline(ctx, c.since.Add(c.hook.terms.totalTimeout))
 	defer cancel()
 	// One clock measures both stages: the connection's time-out, then, once there is one, the answer's.
@@ -40,21 +54,26 @@ func (p *poster) post(ctx context.Context, c callback) (int, trouble) {
 
 	request, err := c.request(ctx)
 	if err != nil {
-		return 0, "ct" // the URL was checked when it was given; it cannot be reached for some other reason
+		return reply{trouble: "ct"} // the URL was checked when it was given; it cannot be reached for some other reason
 	}
 	response, err := p.client.Do(request)
 	switch {
 	case err != nil && connected.Load():
-		return 0, "rt"
+		return reply{trouble: "rt"}
 	case err != nil:
-		return 0, "ct"
+		return reply{trouble: "ct"}
 	}
 	defer func() { _ = response.Body.Close() }()
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxFormBytes)) // read, so that the connection is kept
-	if class := response.StatusCode / 100; class == 4 || class == 5 {
-		return response.StatusCode, trouble(fmt.Sprintf("%dxx", class))
+	// The body is read in any case, so that the connection is kept.
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxFormBytes))
+	r := reply{status: response.StatusCode, contentType: response.Header.Get("Content-Type"), body: body}
+	switch class := response.StatusCode / 100; {
+	case class == 4 || class == 5:
+		r.trouble = trouble(fmt.Sprintf("%dxx", class))
+	case err != nil:
+		r.trouble = "rt"
 	}
-	return response.StatusCode, ""
+	return r
 }
 
 // request builds the callback's request: a form, or for GET a query behind the URL's own, signed.

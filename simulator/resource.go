@@ -15,6 +15,9 @@ func orNull(s string) *string {
 func (w *world) fetch(t target) answer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if c, ok := w.inboundCall[t.sid]; ok && c.account == t.account {
+		return jsonAnswer(http.StatusOK, c.resource())
+	}
 	r := w.ledgers[t.channel].find(t.account, t.sid)
 	if r == nil {
 		return refusal(notFound(t.uri()))
@@ -26,6 +29,12 @@ func (w *world) update(req *http.Request, t target) answer {
 	f := readForm(req)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if c, ok := w.inboundCall[t.sid]; ok && c.account == t.account {
+		if c.update(f); f.failed != nil {
+			return refusal(f.failed)
+		}
+		return jsonAnswer(http.StatusOK, c.resource())
+	}
 	r := w.ledgers[t.channel].find(t.account, t.sid)
 	if r == nil {
 		return refusal(notFound(t.uri()))

@@ -1,17 +1,24 @@
 // Package simulator is a stand-in for Twilio that behaves like the real one, its faults included.
 //
-// It answers on Twilio's own paths for messages and calls, so twilio-go and the product's carrier package talk
-// to it unchanged, posts status callbacks signed as Twilio signs them, and is steered under /_simulator/:
+// It answers on Twilio's own paths for messages, calls, TaskRouter, Studio flows and the account's numbers, so
+// twilio-go and the product's carrier package talk to it unchanged, posts callbacks signed as Twilio signs them, and
+// is steered under /_simulator/:
 //
 //	GET  /_simulator/stats      what was created and called back since the last reset, and how closely spaced
 //	GET  /_simulator/messages   every message, oldest first, with its callbacks
-//	GET  /_simulator/calls      every call, oldest first, with its callbacks
+//	GET  /_simulator/calls      every outbound call, oldest first, with its callbacks
 //	POST /_simulator/reset      forget everything: records, pending callbacks and behaviour
 //	PUT  /_simulator/behaviour  how to behave from now on (see [Behaviour]); GET shows it
+//	POST /_simulator/inbound    people ring in from now on (see [Callers]); GET lists their calls
+//	POST /_simulator/operators  {"activity": "Available"}: every TaskRouter worker moves to that activity
 //
 // A request reads from the top of this file: [Simulator.ServeHTTP] finds the caller and what the path names,
 // create.go takes creates and their faults, message.go and call.go know the two resources, and world.go moves
 // them along their statuses and tells the callback URL.
+//
+// What accounts keep begins in account.go: collection.go makes, lists and changes it, workspace.go, worker.go,
+// workflow.go, task.go and flow.go say what is special about each, and routing.go brings tasks to workers. Who rings
+// in begins in inbound.go; inbound_call.go follows TwiML, and stay.go waits in the queue.
 package simulator
 
 import (
@@ -113,9 +120,17 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	world := s.world.Load()
+	if strings.HasPrefix(r.URL.Path, "/v1/") || strings.HasPrefix(r.URL.Path, "/v2/") {
+		s.serveKept(world, w, r)
+		return
+	}
 	target, ok := parseTarget(r.URL.Path)
 	if !ok {
 		refusal(notFound(r.URL.Path)).write(w)
+		return
+	}
+	if target.channel == numbers {
+		s.serveNumbers(world, w, r, target)
 		return
 	}
 	caller, failed := s.authenticate(r, target.account)

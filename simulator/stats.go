@@ -7,12 +7,20 @@ type stats struct {
 	Duplicates int                            `json:"duplicates"` // creates that went to a number again
 	Callbacks  int                            `json:"callbacks"`  // made, repeats and failures included
 	MinGapMS   map[string]map[channel]float64 `json:"min_gap_ms"` // by sender and channel, from two creates on
+
+	Writes      int             `json:"writes"` // done at TaskRouter, Studio and the account's numbers
+	Events      int             `json:"events"` // of TaskRouter that were told, repeats and failures included
+	Assignments assignmentStats `json:"assignments"`
+	Inbound     inboundStats    `json:"inbound"`
 }
 
 func (w *world) stats() stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := stats{Callbacks: w.callbacks, MinGapMS: make(map[string]map[channel]float64)}
+	s := stats{
+		Callbacks: w.callbacks, MinGapMS: make(map[string]map[channel]float64),
+		Writes: w.writes, Events: w.events, Assignments: summarize(w.assignments), Inbound: w.inboundStats(),
+	}
 	for ch, ledger := range w.ledgers {
 		s.Creates += ledger.accepted
 		s.Recipients += len(ledger.latest)

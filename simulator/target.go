@@ -5,20 +5,25 @@ import (
 	"strings"
 )
 
-// channel is one of the two things that can be created: a message or a call.
+// channel is one of the two things that can be created, a message or a call; or numbers, which the account has.
 type channel string
 
 const (
-	sms  channel = "SMS"
-	call channel = "CALL"
+	sms     channel = "SMS"
+	call    channel = "CALL"
+	numbers channel = "NUMBERS"
 )
 
 // collection is the channel's name in Twilio's paths, with a capital, and in its pages, without.
 func (c channel) collection() string {
-	if c == call {
+	switch c {
+	case call:
 		return "Calls"
+	case numbers:
+		return "IncomingPhoneNumbers"
+	default:
+		return "Messages"
 	}
-	return "Messages"
 }
 
 // target is what a path of Twilio's API names: a channel's list, or, with a sid, one record of it.
@@ -30,7 +35,8 @@ type target struct {
 
 const apiPrefix = "/2010-04-01/Accounts/"
 
-// parseTarget reads /2010-04-01/Accounts/{AC}/Messages.json, …/Messages/{SM}.json and the same for Calls.
+// parseTarget reads /2010-04-01/Accounts/{AC}/Messages.json, …/Messages/{SM}.json and the same for Calls and
+// IncomingPhoneNumbers.
 func parseTarget(path string) (target, bool) {
 	rest, ok := strings.CutPrefix(path, apiPrefix)
 	if !ok {
@@ -50,6 +56,8 @@ func parseTarget(path string) (target, bool) {
 		t.channel = sms
 	case call.collection():
 		t.channel = call
+	case numbers.collection():
+		t.channel = numbers
 	default:
 		return target{}, false
 	}

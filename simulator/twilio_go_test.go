@@ -12,7 +12,7 @@ import (
 	api "github.com/twilio/twilio-go/rest/api/v2010"
 )
 
-// redirected is a transport that sends what is meant for api.twilio.com to the simulator.
+// redirected is a transport that sends what is meant for Twilio to the simulator.
 type redirected struct {
 	to   *url.URL
 	next http.RoundTripper
@@ -24,16 +24,22 @@ func (r redirected) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(request)
 }
 
-// twilioGo is Twilio's own Go client, pointed at the simulator.
-func (r *rig) twilioGo() *api.ApiService {
+// redirected is the way to the simulator for a client that means Twilio.
+func (r *rig) redirected() http.RoundTripper {
 	r.t.Helper()
 	to, err := url.Parse(r.url)
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	return redirected{to: to, next: r.client.Transport}
+}
+
+// twilioGo is Twilio's own Go client, pointed at the simulator.
+func (r *rig) twilioGo() *api.ApiService {
+	r.t.Helper()
 	c := &client.Client{
 		Credentials: client.NewCredentials(testAccount, testToken),
-		HTTPClient:  &http.Client{Transport: redirected{to: to, next: r.client.Transport}},
+		HTTPClient:  &http.Client{Transport: r.redirected()},
 	}
 	c.SetAccountSid(testAccount)
 	return api.NewApiServiceWithClient(c)

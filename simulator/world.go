@@ -23,7 +23,9 @@ type world struct {
 	poster    *poster
 	logger    *slog.Logger
 
-	inFlight sync.WaitGroup // callbacks
+	inFlight sync.WaitGroup  // callbacks, and what else runs in the background
+	living   context.Context // of callers and their waiting; done as soon as the world ends
+	kill     context.CancelFunc
 
 	mu         sync.Mutex
 	closing    bool // no callback is made any more
@@ -31,18 +33,36 @@ type world struct {
 	faultsLeft *int // of behaviour.Fault; nil: no end to them
 	ledgers    map[channel]*ledger
 	callbacks  int // attempts, over all records
+
+	// TaskRouter and Studio, see account.go, and those who ring in, see inbound.go.
+	accounts    map[string]*account
+	writes      int // creates, updates and deletes there that were done
+	events      int // attempts to tell of TaskRouter's events
+	assignments []assignment
+	dialed      []string // numbers that operators were connected with by a document
+	expected    int      // inbound calls that were asked for
+	inbound     []*inboundCall
+	inboundCall map[string]*inboundCall // by SID
+	lines       map[string]*line        // of callers who wait, by workflow
 }
 
 func newWorld(poster *poster, logger *slog.Logger) *world {
 	ctx, end := context.WithCancel(context.Background())
+	living, kill := context.WithCancel(ctx)
 	w := &world{
 		ctx:       ctx,
 		end:       end,
+		living:    living,
+		kill:      kill,
 		timetable: newTimetable(),
 		couriers:  &pool{limit: callbackConnections},
 		poster:    poster,
 		logger:    logger,
 		ledgers:   map[channel]*ledger{sms: newLedger(), call: newLedger()},
+
+		accounts:    make(map[string]*account),
+		inboundCall: make(map[string]*inboundCall),
+		lines:       make(map[string]*line),
 	}
 	behaviour := DefaultBehaviour()
 	w.behaviour = &behaviour
@@ -55,6 +75,7 @@ func (w *world) close() {
 	w.mu.Lock()
 	w.closing = true
 	w.mu.Unlock()
+	w.kill()
 	w.timetable.close()
 	grace := time.AfterFunc(closeGrace, w.end)
 	defer grace.Stop()
@@ -68,6 +89,13 @@ func (w *world) behave() *Behaviour {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.behaviour
+}
+
+// background runs do beside everything else, unless the world is ending. The world is locked, and do locks it itself.
+func (w *world) background(do func()) {
+	if !w.closing {
+		w.inFlight.Go(do)
+	}
 }
 
 // begin lets a record take its first step after a delay, and the others after that.
@@ -118,7 +146,7 @@ func (w *world) rush(r *record) {
 		r.forgetDelivery()
 		w.mu.Unlock()
 		for _, c := range due {
-			w.attempt(r, c)
+			w.attempt(recordSubject{w, r}, c)
 		}
 	}
 }

@@ -72,6 +72,13 @@ func TestWorkersMakeTheReconcileScheduleOnceAndMendIt(t *testing.T) {
 	if err := handle.Pause(t.Context(), client.SchedulePauseOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	for paused := false; !paused; { // what was asked for is done a moment later
+		have, err := handle.Describe(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		paused = have.Schedule.State.Paused
+	}
 	mended := ensure(t, s).Schedule
 	if mended.Spec.Intervals[0].Every != activities.ReconcileInterval || mended.Policy.Overlap != enums.SCHEDULE_OVERLAP_POLICY_SKIP ||
 		mended.Policy.CatchupWindow != time.Minute {

@@ -42,7 +42,7 @@ const (
 var SkipReasons = []SkipReason{SkipTooLate, SkipMissed, SkipInactive, SkipOutsideDates,
 	SkipTemplateArchived, SkipListEmpty, SkipNoRecipients, SkipNoSender}
 
-const runColumns = `r.id, r.schedule_id, r.local_time, r.scheduled_at, r.batch_id, r.skip_reason, r.created_at`
+const scheduleRunColumns = `r.id, r.schedule_id, r.local_time, r.scheduled_at, r.batch_id, r.skip_reason, r.created_at`
 
 // longestHaste is how far Temporal's clock may be ahead of the database's.
 const longestHaste = time.Minute
@@ -196,7 +196,7 @@ func (r newRun) insert(ctx context.Context, tx pgx.Tx, local *string) (run Sched
 		INSERT INTO schedule_runs AS r (schedule_id, local_time, scheduled_at, batch_id)
 		VALUES ($1, $2::text::timestamp, $3, $4)
 		ON CONFLICT (schedule_id, local_time) DO NOTHING
-		RETURNING `+runColumns, r.ID, local, r.due, r.batch)
+		RETURNING `+scheduleRunColumns, r.ID, local, r.due, r.batch)
 	if err != nil {
 		return run, false, err
 	}
@@ -205,7 +205,7 @@ func (r newRun) insert(ctx context.Context, tx pgx.Tx, local *string) (run Sched
 		return run, err == nil, err
 	}
 	rows, err = tx.Query(ctx, `
-		SELECT `+runColumns+` FROM schedule_runs r WHERE r.schedule_id = $1 AND r.local_time = $2::text::timestamp`, r.ID, local)
+		SELECT `+scheduleRunColumns+` FROM schedule_runs r WHERE r.schedule_id = $1 AND r.local_time = $2::text::timestamp`, r.ID, local)
 	if err != nil {
 		return run, false, err
 	}
@@ -253,7 +253,7 @@ func (s *Store) ScheduleRuns(ctx context.Context, few int, schedules ...int64) (
 		SELECT r.*
 		FROM unnest($1::bigint[]) AS of (id)
 		CROSS JOIN LATERAL (
-			SELECT `+runColumns+` FROM schedule_runs r WHERE r.schedule_id = of.id ORDER BY r.scheduled_at DESC, r.id DESC LIMIT $2
+			SELECT `+scheduleRunColumns+` FROM schedule_runs r WHERE r.schedule_id = of.id ORDER BY r.scheduled_at DESC, r.id DESC LIMIT $2
 		) AS r`, schedules, few)
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)

@@ -100,9 +100,13 @@ func (w *Worker) workers() []worker.Worker {
 	carry.RegisterWorkflow(workflows.Shard)
 	carry.RegisterWorkflow(workflows.Batch)
 	carry.RegisterWorkflow(workflows.Reconcile)
+	carry.RegisterWorkflow(workflows.InboundCall)
+	carry.RegisterWorkflow(workflows.TaskRouter)
 	carry.RegisterWorkflow(workflows.CarrierCheck)
 	all := []worker.Worker{carry}
-	for _, queue := range []string{activities.SendSMSQueue, activities.SendCallQueue, activities.StatusCheckQueue} {
+	for _, queue := range []string{
+		activities.SendSMSQueue, activities.SendCallQueue, activities.StatusCheckQueue, activities.InboundQueue, activities.TaskRouterQueue,
+	} {
 		act := worker.New(c, queue, worker.Options{
 			DisableRegistrationAliasing: true,
 			DisableWorkflowWorker:       true,
@@ -141,8 +145,12 @@ func (w *Worker) awaitTemporal(ctx context.Context) bool {
 	}
 }
 
-// keysAreKept is how long the answer to a request with an Idempotency-Key is remembered.
-const keysAreKept = 48 * time.Hour
+const (
+	// keysAreKept is how long the answer to a request with an Idempotency-Key is remembered.
+	keysAreKept = 48 * time.Hour
+	// runsAreKept is how long runs of TaskRouter are remembered, whose files have numbers in them.
+	runsAreKept = 30 * 24 * time.Hour
+)
 
 // background runs the relay, and every few minutes repairs what others may have removed and forgets
 // what is too old.
@@ -161,6 +169,16 @@ func (w *Worker) background(ctx context.Context) {
 	g.Go(func() error {
 		schedules := Schedules{Store: w.Store, Starter: w.Starter, Log: w.Log}
 		schedules.Run(ctx)
+		return nil
+	})
+	g.Go(func() error {
+		inbound := Inbound{Store: w.Store, Starter: w.Starter, Log: w.Log, CheckAfter: w.Activities.Terms.StatusCheckDelay}
+		inbound.Run(ctx)
+		return nil
+	})
+	g.Go(func() error {
+		taskRouter := TaskRouter{Store: w.Store, Starter: w.Starter, Log: w.Log}
+		taskRouter.Run(ctx)
 		return nil
 	})
 	g.Go(func() error {
@@ -191,5 +209,8 @@ func (w *Worker) repair(ctx context.Context) {
 func (w *Worker) forget(ctx context.Context) {
 	if _, err := w.Store.PurgeIdempotencyKeys(ctx, keysAreKept); err != nil && ctx.Err() == nil {
 		w.Log.Warn("old idempotency keys stay for now", "error", err)
+	}
+	if _, err := w.Store.PurgeTaskRouterRuns(ctx, runsAreKept); err != nil && ctx.Err() == nil {
+		w.Log.Warn("old runs of TaskRouter stay for now", "error", err)
 	}
 }

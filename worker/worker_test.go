@@ -23,6 +23,7 @@ import (
 	"github.com/todoku/todoku/simulator"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
+	"github.com/todoku/todoku/taskrouter"
 	"github.com/todoku/todoku/worker"
 	"github.com/todoku/todoku/workflows"
 )
@@ -85,7 +86,10 @@ func newHouse(t *testing.T) *house {
 			Terms: activities.Terms{ShardSize: 100, StatusCheckDelay: time.Second, AmbiguityWindow: time.Second, SendDeadline: time.Hour,
 				Batch: func(notify.Channel) activities.BatchTerms {
 					return activities.BatchTerms{Sender: "+15005550006", ShardSize: 1, Countries: []string{"US"}}
-				}}}}
+				},
+				TaskRouterURLs: taskrouter.URLs{Voice: "https://t.example.com/voice", VoiceStatus: "https://t.example.com/status", Wait: "https://t.example.com/wait",
+					Assignment: "https://t.example.com/assign", Events: "https://t.example.com/events"},
+				Inbound: activities.InboundTerms{From: func(notify.Channel) string { return "+15005550006" }, Countries: []string{"US"}}}}}
 		stopped <- w.Run(ctx, listener)
 	}()
 	h.stop = func() {

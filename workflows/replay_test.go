@@ -120,6 +120,8 @@ func replayer() worker.WorkflowReplayer {
 	r.RegisterWorkflow(workflows.Shard)
 	r.RegisterWorkflow(workflows.Batch)
 	r.RegisterWorkflow(workflows.Reconcile)
+	r.RegisterWorkflow(workflows.InboundCall)
+	r.RegisterWorkflow(workflows.TaskRouter)
 	r.RegisterWorkflow(workflows.CarrierCheck)
 	r.RegisterWorkflow(workflows.RunSchedule)
 	r.RegisterWorkflow(workflows.SyncSchedules)

@@ -14,6 +14,7 @@ var (
 
 	// ScheduleHashAttribute is of Schedules, and not of workflows: what the sync made each of.
 	ScheduleHashAttribute = temporal.NewSearchAttributeKeyKeyword("TodokuScheduleHash")
+	InboundAttribute      = temporal.NewSearchAttributeKeyKeyword("TodokuInboundCallId")
 )
 
 // SearchAttributes are the attributes that the namespace must have before a workflow can start.
@@ -22,4 +23,5 @@ var SearchAttributes = map[string]enums.IndexedValueType{
 	NotificationAttribute.GetName(): enums.INDEXED_VALUE_TYPE_KEYWORD,
 	BatchAttribute.GetName():        enums.INDEXED_VALUE_TYPE_KEYWORD,
 	ScheduleHashAttribute.GetName(): enums.INDEXED_VALUE_TYPE_KEYWORD,
+	InboundAttribute.GetName():      enums.INDEXED_VALUE_TYPE_KEYWORD,
 }

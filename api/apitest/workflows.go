@@ -19,10 +19,12 @@ type Workflows struct {
 	settled []Signal
 	woken   []string
 	syncs   int
-	down    bool
-	held    chan struct{} // while not nil, starts and signals wait for it to be closed
-	waiting int
-	panics  bool
+
+	taskRouter int
+	down       bool
+	held       chan struct{} // while not nil, starts and signals wait for it to be closed
+	waiting    int
+	panics     bool
 }
 
 // Signal is one word to a workflow.
@@ -73,6 +75,14 @@ func (w *Workflows) Signals() []Signal {
 }
 
 var errDown = errors.New("no connection to Temporal")
+
+// StartTaskRouter implements the API's Starter.
+func (w *Workflows) StartTaskRouter(ctx context.Context) error {
+	return w.call(ctx, func() { w.taskRouter++ })
+}
+
+// TaskRouterStarts is how often the workflow of TaskRouter was asked for.
+func (w *Workflows) TaskRouterStarts() int { w.mu.Lock(); defer w.mu.Unlock(); return w.taskRouter }
 
 // call waits, fails or records, as the test wants it.
 func (w *Workflows) call(ctx context.Context, record func()) error {

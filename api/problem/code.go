@@ -35,6 +35,7 @@ const (
 	NotFound                Code = "not_found"
 	NotificationNotFound    Code = "notification_not_found"
 	SenderNotFound          Code = "sender_not_found"
+	InboundCallNotFound     Code = "inbound_call_not_found"
 	NameTaken               Code = "name_taken"
 	IdempotencyKeyInUse     Code = "idempotency_key_in_use"
 	AlreadyClaimed          Code = "already_claimed"
@@ -49,6 +50,7 @@ const (
 	ScheduleCannotRun       Code = "schedule_cannot_run"
 	IfMatchMissing          Code = "if_match_missing"
 	ETagStale               Code = "etag_stale"
+	TaskRouterRunNotFound   Code = "taskrouter_run_not_found"
 	MemberNotFound          Code = "member_not_found"
 	MemberExists            Code = "member_exists"
 	ListInUse               Code = "list_in_use"
@@ -89,6 +91,8 @@ const (
 	NoteTooLong             Code = "note_too_long"
 	NoteControl             Code = "note_has_control_characters"
 	MembersLackParams       Code = "members_lack_params"
+	TaskRouterAction        Code = "taskrouter_action_unknown"
+	TaskRouterFile          Code = "taskrouter_file_invalid"
 	TemplateArchived        Code = "template_archived"
 	VersionNotFound         Code = "template_version_not_found"
 	ParamKindUnknown        Code = "param_kind_unknown"
@@ -149,6 +153,8 @@ var Codes = []Entry{
 	{MemberNotFound, http.StatusNotFound, "No such member", "See GET /api/v1/lists/{id}/members for the ids."},
 	{ScheduleNotFound, http.StatusNotFound, "No such schedule", "See GET /api/v1/schedules for the ids."},
 	{SenderNotFound, http.StatusNotFound, "No such sender", "See GET /api/v1/senders for the ids."},
+	{InboundCallNotFound, http.StatusNotFound, "No such call", "See GET /api/v1/inbound/calls for the ids."},
+	{TaskRouterRunNotFound, http.StatusNotFound, "No such run of TaskRouter", "Check the id: it is the UUID that the answer to the POST gave."},
 	{MethodNotAllowed, http.StatusMethodNotAllowed, "The address has no such method", "Use one of the methods in the header Allow."},
 	{RequestTimeout, http.StatusRequestTimeout, "The body did not arrive in time", "Send it again."},
 	{NameTaken, http.StatusConflict, "The name is taken", "Choose another name."},
@@ -241,6 +247,8 @@ var Codes = []Entry{
 	{NoteControl, http.StatusUnprocessableEntity, "The note has control characters", "Remove them."},
 	{MembersLackParams, http.StatusUnprocessableEntity, "Members of the list lack parameters of the template", "Add them to the members that the detail names, or choose another template or list."},
 	{SendIntervalInvalid, http.StatusUnprocessableEntity, "The pace is out of range", "Choose from 0 to 3,600,000 milliseconds."},
+	{TaskRouterAction, http.StatusUnprocessableEntity, "There is no such action", "Use plan, apply or destroy."},
+	{TaskRouterFile, http.StatusUnprocessableEntity, "The file of TaskRouter is wrong", "Mend the line that the detail names."},
 	{notify.CodePlaceholderUnclosed, http.StatusUnprocessableEntity, "A placeholder is not closed", "Write }} after its name."},
 	{notify.CodePlaceholderUnopened, http.StatusUnprocessableEntity, "A placeholder is not opened", "Write {{ before its name."},
 	{notify.CodePlaceholderEmpty, http.StatusUnprocessableEntity, "A placeholder has no name", "Write one, as in {{name}}."},

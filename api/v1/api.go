@@ -34,6 +34,8 @@ type Starter interface {
 	SyncSchedules(ctx context.Context, all bool) error
 	// Wake makes a workflow look at the ledger at once, and reports whether there is such a workflow.
 	Wake(ctx context.Context, workflowID string) (alive bool, err error)
+	// StartTaskRouter has the runs carried out that wait at TaskRouter.
+	StartTaskRouter(ctx context.Context) error
 	// WorkflowURL is a workflow's page in Temporal's Web UI, or empty when there is none.
 	WorkflowURL(workflowID string) string
 	// ScheduleURL is the page of a Schedule in Temporal's Web UI, or empty when there is none.
@@ -70,6 +72,8 @@ func (a *API) Register(to huma.API) {
 	a.registerLists(to)
 	a.registerSchedules(to)
 	a.registerSenders(to)
+	a.registerInbound(to)
+	a.registerTaskRouter(to)
 }
 
 const bearer = "bearer" // the name of the security scheme

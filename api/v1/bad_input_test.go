@@ -46,6 +46,11 @@ var shownElsewhere = map[problem.Code]string{
 	problem.ListInUse:            "TestAListInUseIsNotDeleted",
 	problem.TemplateInUse:        "TestATemplateOfAScheduleIsKept",
 	problem.MemberExists:         "TestAMemberIsChangedAndTakenOff",
+
+	problem.InboundCallNotFound:   "TestBadQuestionsAboutCalls",
+	problem.TaskRouterRunNotFound: "TestRunsThatMakeNoSense",
+	problem.TaskRouterAction:      "TestRunsThatMakeNoSense",
+	problem.TaskRouterFile:        "TestRunsThatMakeNoSense",
 }
 
 // batchCodes are answered to bulk requests only, and shown by TestBadBatches.

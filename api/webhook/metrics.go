@@ -32,3 +32,22 @@ func countReceipt(r notify.Receipt) {
 	}
 	receiptsTotal.WithLabelValues(string(r.Channel), string(r.Source), word).Inc()
 }
+
+var (
+	inboundCallsTotal = promauto.NewCounterVec(prometheus.CounterOpts{
+		Name: "todoku_inbound_calls_total",
+		Help: "Calls that came in, by what they were answered: queued, or why they were turned away; lost: nothing could be written down.",
+	}, []string{"answer"})
+	inboundEventsTotal = promauto.NewCounterVec(prometheus.CounterOpts{
+		Name: "todoku_inbound_events_total",
+		Help: "What was told of calls that came in, by its meaning, repeats too.",
+	}, []string{"event"})
+)
+
+// outcome is the label of what a call was answered.
+func outcome(turnedAway string) string {
+	if turnedAway == "" {
+		return "queued"
+	}
+	return turnedAway
+}

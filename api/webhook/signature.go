@@ -20,11 +20,11 @@ const (
 )
 
 // verify reads the form of a callback that Twilio signed, or says why it is refused.
-func (h *Handler) verify(r *http.Request) (form url.Values, reason string, refusal *problem.Problem) {
-	if h.Validator == nil {
+func verify(validator *carrier.SignatureValidator, r *http.Request) (form url.Values, reason string, refusal *problem.Problem) {
+	if validator == nil {
 		return nil, reasonOff, problem.New(problem.CallbacksOff, "callbacks are not set up here: set TODOKU_PUBLIC_URL and TWILIO_AUTH_TOKEN")
 	}
-	form, err := h.Validator.Receive(r)
+	form, err := validator.Receive(r)
 	switch {
 	case err == nil:
 		return form, "", nil

@@ -1,5 +1,5 @@
-// Package webhook receives Twilio's status callbacks. A callback is answered once the ledger has it;
-// the workflow hears of it afterwards.
+// Package webhook answers Twilio: its status callbacks, and the calls that come in. A callback is answered once the
+// ledger has it; the workflow hears of it afterwards.
 package webhook
 
 import (
@@ -44,7 +44,7 @@ func (h *Handler) status(channel notify.Channel) gin.HandlerFunc {
 			return
 		}
 		if _, err := h.receipts.Do(c.Request.Context(), receipt); err != nil {
-			problem.Write(c.Writer, h.failed(c.Request.Context(), err))
+			problem.Write(c.Writer, notRecorded(c.Request.Context(), h.Logger, err))
 			return
 		}
 		countReceipt(receipt)
@@ -67,7 +67,7 @@ func (h *Handler) settle(ctx context.Context, receipts ...notify.Receipt) ([]str
 
 // receive reads a callback that Twilio signed, or says why it is refused.
 func (h *Handler) receive(channel notify.Channel, r *http.Request) (notify.Receipt, *problem.Problem) {
-	form, reason, refusal := h.verify(r)
+	form, reason, refusal := verify(h.Validator, r)
 	if refusal == nil {
 		receipt, err := carrier.ParseCallback(channel, form, r.URL.Query().Get("id"))
 		if err == nil {
@@ -80,13 +80,13 @@ func (h *Handler) receive(channel notify.Channel, r *http.Request) (notify.Recei
 	return notify.Receipt{}, refusal
 }
 
-// failed makes Twilio send the callback again: its URL asks for that after a 5xx.
-func (h *Handler) failed(ctx context.Context, err error) *problem.Problem {
+// notRecorded makes Twilio send the callback again: its URL asks for that after a 5xx.
+func notRecorded(ctx context.Context, logger *slog.Logger, err error) *problem.Problem {
 	if store.IsOutage(err) || errors.Is(err, context.Canceled) {
-		h.Logger.WarnContext(ctx, "callback not recorded: database unavailable", "error", err)
+		logger.WarnContext(ctx, "callback not recorded: database unavailable", "error", err)
 		return problem.Unavailable()
 	}
-	h.Logger.ErrorContext(ctx, "callback not recorded", "error", err)
+	logger.ErrorContext(ctx, "callback not recorded", "error", err)
 	return problem.New(problem.Internal, "the callback could not be recorded: send it again")
 }
 

@@ -1,0 +1,121 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/starter"
+	"github.com/todoku/todoku/store"
+	"github.com/todoku/todoku/workflows"
+)
+
+const (
+	inboundInterval = 100 * time.Millisecond
+	inboundLimit    = 32 // calls that one look takes on
+	inboundAtOnce   = 8  // starts and signals in flight
+	figuresEvery    = 5 * time.Second
+)
+
+// Inbound is the relay of calls that come in: it starts their workflows and tells them what the ledger
+// has learnt, many events at once where Temporal is slower than they come. Workflows that are closed or
+// gone are replaced. It also measures the queue. Every worker runs one; they share the calls.
+type Inbound struct {
+	Store   *store.Store
+	Starter *starter.Starter
+	Log     *slog.Logger
+
+	// CheckAfter is how long a call may be silent before the carrier is asked whether it goes on.
+	CheckAfter time.Duration
+
+	measured time.Time
+}
+
+// Run goes on until ctx ends.
+func (i *Inbound) Run(ctx context.Context) {
+	failing := false
+	for {
+		told, err := i.tell(ctx)
+		err = errors.Join(err, i.measure(ctx))
+		if err != nil && ctx.Err() == nil && !failing {
+			i.Log.Warn("workflows of calls wait until the database and Temporal answer again", "error", err)
+		}
+		failing = err != nil
+		if told == inboundLimit && err == nil {
+			continue // there is more
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(inboundInterval):
+		}
+	}
+}
+
+// tell brings the news of some calls to their workflows, and returns of how many.
+func (i *Inbound) tell(ctx context.Context) (int, error) {
+	news, err := i.Store.TakeInboundNews(ctx, inboundLimit)
+	if err != nil || len(news) == 0 {
+		return 0, err
+	}
+	var mu sync.Mutex
+	var told []store.InboundTold
+	g, telling := errgroup.WithContext(ctx)
+	g.SetLimit(inboundAtOnce)
+	for _, n := range news {
+		g.Go(func() error {
+			workflowID, err := i.tellOne(telling, n)
+			if err != nil || workflowID == "" {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, store.InboundTold{ID: n.ID, WorkflowID: workflowID, Version: n.Version})
+			return nil
+		})
+	}
+	err = g.Wait()
+	return len(news), errors.Join(err, i.Store.MarkInboundTold(ctx, i.CheckAfter+activities.InboundPatience, told...))
+}
+
+// tellOne starts or tells the workflow of a call and returns its ID. It is empty where the workflow was
+// gone: another one is started at the next look.
+func (i *Inbound) tellOne(ctx context.Context, n store.InboundNews) (string, error) {
+	workflowID := starter.InboundWorkflowID(n.ID)
+	if n.WorkflowID != nil {
+		workflowID = *n.WorkflowID
+	}
+	now := workflows.InboundMoment{State: n.State, Operator: n.Operator}
+	if !n.Started {
+		return workflowID, i.Starter.StartInbound(ctx, workflowID, workflows.InboundInput{ID: n.ID, Now: now, CheckAfter: i.CheckAfter})
+	}
+	alive, err := i.Starter.TellInbound(ctx, workflowID, now)
+	if alive || err != nil {
+		return workflowID, err
+	}
+	i.Log.Warn("replaced a call's workflow that is closed or gone", "workflow_id", workflowID)
+	return "", i.Store.BequeathInbound(ctx, n.ID, workflowID)
+}
+
+// measure keeps the gauges of the queue.
+func (i *Inbound) measure(ctx context.Context) error {
+	if time.Since(i.measured) < figuresEvery {
+		return nil
+	}
+	i.measured = time.Now()
+	policy, err := i.Store.InboundPolicy(ctx)
+	if err != nil {
+		return err
+	}
+	figures, err := i.Store.InboundFigures(ctx, time.Hour, policy.ServiceThreshold())
+	if err != nil {
+		return err
+	}
+	showFigures(figures)
+	return nil
+}
