@@ -44,7 +44,7 @@ func main() {
 	flag.IntVar(&s.upload, "upload", 100_000, "how many recipients the file has whose acceptance is measured; 0: none")
 	flag.IntVar(&s.million, "million", 0, "how many recipients the batch has that runs while memory and answers are watched: 1000000 takes 3 minutes; 0: none")
 	flag.IntVar(&s.rounds, "rounds", 3, "how many rounds of singles and batches, peer and bare loop are run; their medians count")
-	flag.IntVar(&s.connections, "connections", 32, "how many keep-alive connections the load comes over")
+	flag.IntVar(&s.connections, "connections", 100, "how many keep-alive connections the load comes over")
 	flag.IntVar(&s.workers, "workers", 1, "how many workers carry singles and batches")
 	flag.DurationVar(&s.latency, "latency", 30*time.Second, "how long singles trickle in, 5 a second, to measure their latency; 0: not at all")
 	flag.DurationVar(&s.pacing, "pacing", time.Minute, "how long the pace is watched; 0: not at all")

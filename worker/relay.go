@@ -22,7 +22,7 @@ const (
 	// wait, they are carried in shards, each by one workflow that takes what waits until it is full. A
 	// shard takes a moment to begin, so another one follows soon only when more waits than it can take;
 	// and while somebody uses every slot of the sender, another one would only wait beside him.
-	relaySingles  = 16
+	relaySingles  = 8
 	shardPause    = 500 * time.Millisecond
 	shardPatience = 10 * time.Second
 )

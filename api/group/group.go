@@ -13,9 +13,9 @@ import (
 // The shape of groups. A value that finds nothing being written is written at once, alone; others
 // wait for those that come within the window.
 const (
-	window = 4 * time.Millisecond
+	window = 8 * time.Millisecond
 	size   = 64
-	lanes  = 4                // groups that are written at the same time
+	lanes  = 2                // groups that are written at the same time
 	limit  = 10 * time.Second // for one group
 )
 
