@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,6 +29,26 @@ func usageErrorf(format string, args ...any) error { return &usageError{fmt.Spri
 
 // inLines marks an error that has several lines on purpose: the end of a log.
 type inLines struct{ error }
+
+// aboutFile marks an error as one about an uploaded file, in which people look for rows.
+type aboutFile struct{ error }
+
+func (a aboutFile) Unwrap() error { return a.error }
+
+var filePointer = regexp.MustCompile(`^/(?:recipients|members)/(\d+)`)
+
+// inFile names the row of the file that a pointer leads to; rows are counted as in a report of rejected ones.
+func inFile(pointer string) string {
+	found := filePointer.FindStringSubmatchIndex(pointer)
+	if found == nil {
+		return pointer
+	}
+	index, err := strconv.Atoi(pointer[found[2]:found[3]])
+	if err != nil {
+		return pointer
+	}
+	return strings.TrimSpace(fmt.Sprintf("row %d %s", index+1, pointer[found[1]:]))
+}
 
 // ran marks an error as one that a command met while it ran. What cobra returns without the mark is
 // about the way the command was called.
@@ -88,7 +110,11 @@ func writeFailure(w io.Writer, command *cobra.Command, fromAPI *problem.Problem,
 		fmt.Fprintf(w, "%s: %s\n", path, clean(fromAPI.Title))
 		fields := newTable()
 		for _, e := range fromAPI.Errors {
-			fields.add("", cmp.Or(e.Pointer, "(all of it)"), e.Detail)
+			where := e.Pointer
+			if errors.As(err, new(aboutFile)) {
+				where = inFile(where)
+			}
+			fields.add("", cmp.Or(where, "(all of it)"), e.Detail)
 		}
 		_ = fields.print(w) // nobody is left to tell
 	case errors.As(err, new(inLines)):
