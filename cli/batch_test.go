@@ -52,6 +52,18 @@ func TestAFileOfWhichNothingCanBeSentNamesItsRows(t *testing.T) {
 	}
 }
 
+func TestWhatIsMissingIsLookedForByCommands(t *testing.T) {
+	term := newTerminal(t)
+	standInAPI(t, refuses(422, `{"title":"No such template","status":422,"errors":[{"pointer":"/template_id","detail":"there is no template with this id: see GET /api/v1/templates"}]}`),
+		refuses(404, `{"title":"No such list","status":404,"detail":"there is no list: see GET /api/v1/lists"}`))
+	if _, _, errOut := term.run("batch", "send", "--list", "1", "--template", "3"); !strings.HasSuffix(errOut, "see `todoku template list`\n") {
+		t.Errorf("it says %s", errOut)
+	}
+	if _, _, errOut := term.run("list", "show", "9"); !strings.HasSuffix(errOut, "see `todoku list list`\n") {
+		t.Errorf("it says %s", errOut)
+	}
+}
+
 func TestWhatABatchWouldBeIsShown(t *testing.T) {
 	term := newTerminal(t)
 	term.writeFile("r.csv", "to\n1\n")

@@ -107,9 +107,6 @@ func ask[T any](ctx context.Context, c *client, q asking) (reply[T], error) {
 	for try, pause := 1, firstPause; ; try, pause = try+1, pause*2 {
 		answer, later, err := askOnce[T](ctx, c, q)
 		if err == nil || try == tries || ctx.Err() != nil || !q.mayAskAgain(err) {
-			if err != nil && q.file != nil {
-				err = aboutFile{err}
-			}
 			return answer, err
 		}
 		if later = min(max(later, pause), longestPause); later >= noticeablyFar && c.tell != nil {
