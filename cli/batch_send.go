@@ -30,9 +30,9 @@ func newBatchSend() *cobra.Command {
 		Long: `Send one template or text to everybody in a file or on a list.
 
 The first row of the file names the columns: to, and one for each placeholder of the template. UTF-8 and
-Shift_JIS are understood, as Excel writes them. Rows that nothing can be sent to are listed, and the
-others go on; the same number with the same values twice gets one. --dry-run accepts nothing and says
-what would be.
+Shift_JIS are understood, as Excel writes them. Rows that nothing can be sent to are listed, by their
+number without the first row, and the others go on; the same number with the same values twice gets
+one. --dry-run accepts nothing and says what would be.
 
 The command shows how far the batch has come until all of it is final; stopping the command does not
 stop the batch. With --detach, or --json, it ends when the batch is accepted.`,
@@ -167,7 +167,10 @@ func sendBatch(cmd *cobra.Command, c *client, request asking, follow bool) error
 	}
 	err = accepted.print(cmd, func(out io.Writer, b v1.Batch) error {
 		text := fmt.Sprintf("%d are accepted: batch %s\n", b.Total, b.ID)
-		if b.RejectedCount > 0 {
+		switch {
+		case b.RejectedCount == 1:
+			text += fmt.Sprintf("1 row is rejected: todoku batch show %s\n", b.ID)
+		case b.RejectedCount > 1:
 			text += fmt.Sprintf("%d rows are rejected: todoku batch show %s\n", b.RejectedCount, b.ID)
 		}
 		if len(b.IgnoredColumns) > 0 {

@@ -19,7 +19,7 @@ func TestAFileIsSentAndFollowed(t *testing.T) {
 	requests := standInAPI(t, says(202, batch("running", `"accepted":3`)),
 		says(200, batch("running", `"pending":1,"success":2`)), says(200, strings.Replace(batch("finished", `"success":3`), "33.3", "100", 1)))
 	out := term.succeeds("batch", "send", "--csv", "r.csv", "--template", "3", "--name", "春のお知らせ", "--send-at", "2026-04-01 09:00")
-	want := "3 are accepted: batch " + someID + "\n1 rows are rejected: todoku batch show " + someID + "\n" +
+	want := "3 are accepted: batch " + someID + "\n1 row is rejected: todoku batch show " + someID + "\n" +
 		"33.3 % of 3, 3 accepted, 2.5/s\n100.0 % of 3, 3 success, 2.5/s\n"
 	if out != want {
 		t.Errorf("got\n%s\nwant\n%s", out, want)
@@ -34,6 +34,33 @@ func TestAFileIsSentAndFollowed(t *testing.T) {
 	}
 	if first.file != "to,name\n090-1234-5678,x\n" {
 		t.Errorf("uploaded %q", first.file)
+	}
+}
+
+func TestAFileOfWhichNothingCanBeSentNamesItsRows(t *testing.T) {
+	term := newTerminal(t)
+	term.writeFile("r.csv", "to,time\n1,25:00\n")
+	empty := refuses(422, `{"title":"The batch has nobody to send to","status":422,"code":"batch_empty","errors":[`+
+		`{"pointer":"/recipients/0","detail":"it is no number"},{"pointer":"/recipients/1/params/time","detail":"it is no time"}]}`)
+	standInAPI(t, empty)
+	want := "todoku batch send: The batch has nobody to send to\n  row 1               it is no number\n  row 2 /params/time  it is no time\n"
+	if code, _, errOut := term.run("batch", "send", "--csv", "r.csv", "--template", "3"); code != exitFailed || errOut != want {
+		t.Errorf("it ends with %d and says\n%s, want\n%s", code, errOut, want)
+	}
+	if code, _, errOut := term.run("batch", "send", "--csv", "r.csv", "--template", "3", "--json"); code != exitFailed || !strings.Contains(errOut, "/recipients/0") {
+		t.Errorf("as JSON it ends with %d and says\n%s", code, errOut)
+	}
+}
+
+func TestWhatIsMissingIsLookedForByCommands(t *testing.T) {
+	term := newTerminal(t)
+	standInAPI(t, refuses(422, `{"title":"No such template","status":422,"errors":[{"pointer":"/template_id","detail":"there is no template with this id: see GET /api/v1/templates"}]}`),
+		refuses(404, `{"title":"No such list","status":404,"detail":"there is no list: see GET /api/v1/lists"}`))
+	if _, _, errOut := term.run("batch", "send", "--list", "1", "--template", "3"); !strings.HasSuffix(errOut, "see `todoku template list`\n") {
+		t.Errorf("it says %s", errOut)
+	}
+	if _, _, errOut := term.run("list", "show", "9"); !strings.HasSuffix(errOut, "see `todoku list list`\n") {
+		t.Errorf("it says %s", errOut)
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -83,12 +85,12 @@ func writeFailure(w io.Writer, command *cobra.Command, fromAPI *problem.Problem,
 	case isUsage:
 		fmt.Fprintf(w, "%s: %s\nSee '%s --help'.\n", path, strings.TrimSpace(err.Error()), path)
 	case fromAPI != nil && len(fromAPI.Errors) == 0:
-		fmt.Fprintf(w, "%s: %s\n", path, clean(cmp.Or(fromAPI.Detail, fromAPI.Title)))
+		fmt.Fprintf(w, "%s: %s\n", path, clean(inCommands.Replace(cmp.Or(fromAPI.Detail, fromAPI.Title))))
 	case fromAPI != nil:
 		fmt.Fprintf(w, "%s: %s\n", path, clean(fromAPI.Title))
 		fields := newTable()
 		for _, e := range fromAPI.Errors {
-			fields.add("", cmp.Or(e.Pointer, "(all of it)"), e.Detail)
+			fields.add("", cmp.Or(rowOf(e.Pointer), "(all of it)"), inCommands.Replace(e.Detail))
 		}
 		_ = fields.print(w) // nobody is left to tell
 	case errors.As(err, new(inLines)):
@@ -97,6 +99,31 @@ func writeFailure(w io.Writer, command *cobra.Command, fromAPI *problem.Problem,
 		fmt.Fprintf(w, "%s: %s\n", path, oneLine(err))
 	}
 }
+
+var rowPointer = regexp.MustCompile(`^/(?:recipients|members)/(\d+)`)
+
+// rowOf names the row that a pointer leads to, of a file or a list; rows are counted as in a report of rejected ones.
+func rowOf(pointer string) string {
+	found := rowPointer.FindStringSubmatchIndex(pointer)
+	if found == nil {
+		return pointer
+	}
+	index, err := strconv.Atoi(pointer[found[2]:found[3]])
+	if err != nil {
+		return pointer
+	}
+	return strings.TrimSpace(fmt.Sprintf("row %d %s", index+1, pointer[found[1]:]))
+}
+
+// inCommands names the command where the API names its own address.
+var inCommands = strings.NewReplacer(
+	"see GET /api/v1/inbound/calls", "see `todoku inbound list`",
+	"see GET /api/v1/lists/{id}/members", "see `todoku list members`",
+	"see GET /api/v1/lists", "see `todoku list list`",
+	"see GET /api/v1/schedules", "see `todoku schedule list`",
+	"see GET /api/v1/senders", "see `todoku sender list`",
+	"see GET /api/v1/templates", "see `todoku template list`",
+)
 
 // writeFailureJSON says it as the API does: what the API did not say itself takes the same form, with
 // a code of the command line's own and no status, since there was no answer.

@@ -92,9 +92,10 @@ func listInbound(cmd *cobra.Command, query url.Values) error {
 			_, err := fmt.Fprintln(out, "there are no such calls")
 			return err
 		}
-		rows := newTable("ID", "STATE", "FROM", "CAME IN", "WAITED", "OPERATOR", "THEN")
+		rows := newTable("ID", "STATE", "REASON", "FROM", "CAME IN", "WAITED", "OPERATOR", "THEN")
 		for _, c := range page.Items {
-			rows.add(c.ID.String(), string(c.State), valueOf(c.From), c.CreatedAt.In(zone).Format(timeLayout), lasting(c.WaitSeconds), valueOf(c.OperatorName), followUpLine(c))
+			rows.add(c.ID.String(), string(c.State), valueOf(c.Reason), valueOf(c.From), c.CreatedAt.In(zone).Format(timeLayout), lasting(c.WaitSeconds),
+				valueOf(c.OperatorName), followUpLine(c))
 		}
 		if err := rows.print(out); err != nil || page.NextCursor == nil {
 			return err

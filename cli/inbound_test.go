@@ -6,7 +6,7 @@ import (
 )
 
 const someCall = `{"id":"` + someID + `","state":"ABANDONED","from":"*********5678","to":"+815012345678","operator_sid":null,"operator_name":null,
-"reason":null,"received_at":"2026-04-01T01:00:00Z","waiting_at":"2026-04-01T01:00:05Z","reserved_at":null,"answered_at":null,"ended_at":"2026-04-01T01:00:47Z",
+"reason":"hangup","received_at":"2026-04-01T01:00:00Z","waiting_at":"2026-04-01T01:00:05Z","reserved_at":null,"answered_at":null,"ended_at":"2026-04-01T01:00:47Z",
 "wait_seconds":42,"talk_seconds":null,"follow_up":"sms","follow_up_reason":null,"notification_id":"0190b0a0-0000-7000-8000-000000000009",
 "follow_up_task_sid":null,"followed_up_at":null,"created_at":"2026-04-01T01:00:00Z","updated_at":"2026-04-01T01:00:50Z",
 "call_sid":"CA00000000000000000000000000000001","task_sid":null,"workflow_id":"inbound/x","workflow_url":null}`
@@ -14,8 +14,8 @@ const someCall = `{"id":"` + someID + `","state":"ABANDONED","from":"*********56
 func TestCallsThatCameInAreListed(t *testing.T) {
 	term := newTerminal(t)
 	requests := standInAPI(t, says(200, `{"items":[`+someCall+`],"next_cursor":"abc"}`))
-	want := `ID                                    STATE      FROM           CAME IN                  WAITED  OPERATOR  THEN
-` + someID + `  ABANDONED  *********5678  2026-04-01 10:00:00 JST  42s               sms
+	want := `ID                                    STATE      REASON  FROM           CAME IN                  WAITED  OPERATOR  THEN
+` + someID + `  ABANDONED  hangup  *********5678  2026-04-01 10:00:00 JST  42s               sms
 There are more: repeat the command with --cursor abc
 `
 	if out := term.succeeds("inbound", "list", "--state", "abandoned", "--from", "2026-04-01 09:00"); out != want {
@@ -53,7 +53,7 @@ func TestTheQueueIsShown(t *testing.T) {
 		"operators":[{"sid":"WK00000000000000000000000000000001","name":"Mari","busy":true,"answered":9,"average_talk_seconds":200,"last_answered_at":"2026-04-01T01:00:00Z"}]}`))
 	out := term.succeeds("taskrouter", "status")
 	for _, want := range []string{
-		"  wait                    7\n", "  longest wait            1m23.2s\n", "within 1h0m0s\n", "  service level           81.2 % within 20s\n",
+		"  wait                    7\n", "  longest wait            1m23.2s\n", "within 1h\n", "  service level           81.2 % within 20s\n",
 		"Mari      busy   9         3m20s         2026-04-01 10:00:00 JST\n",
 	} {
 		if !strings.Contains(out, want) {

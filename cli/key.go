@@ -35,10 +35,10 @@ func newKeyCommand() *cobra.Command {
 These commands work on the database of DATABASE_URL itself and need no key. A key may do what its
 scopes say:
 
-  send    send notifications
-  read    see notifications, templates and senders; phone numbers are masked
-  manage  change templates, resume senders
-  pii     see whole phone numbers`
+  send    send, cancel and reschedule notifications and batches; run a schedule by hand
+  read    see everything; phone numbers are masked
+  manage  change templates, lists, schedules and TaskRouter; resume senders
+  pii     see whole phone numbers, with read`
 	group.Example = "  todoku key add --name shop --scope send,read\n  todoku key list\n  todoku key revoke 3"
 	return group
 }

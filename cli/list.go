@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net/http"
@@ -194,7 +195,7 @@ func newListImport() *cobra.Command {
 
 The first row of the file names the columns: to, one for each parameter, and, where there are such,
 timezone and locale. UTF-8 and Shift_JIS are understood, as Excel writes them. Rows that nothing can be
-sent to are listed, and the others are kept.
+sent to are listed, by their number without the first row, and the others are kept.
 
 A member is a number with its parameters: the same number with other parameters is another member,
 since relatives share phones. With --replace the list becomes what the file says.`
@@ -253,13 +254,29 @@ func downloadTo(cmd *cobra.Command, c *client, from, to string) error {
 			if wantsJSON(cmd) {
 				return writeJSON(cmd.OutOrStdout(), map[string]string{"file": to})
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "written to %s\n", clean(to))
+			text := fmt.Sprintf("written to %s\n", clean(to))
+			if masked(to) {
+				text += "its numbers are masked, and it cannot be imported: give a key with the scope pii to have them whole\n"
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
 			return err
 		}
 		err = fmt.Errorf("write --out: %w", err)
 	}
 	_ = os.Remove(partial) // what is half there is of no use
 	return err
+}
+
+// masked reports whether the first number of an exported file is masked: its first column has the numbers.
+func masked(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Scan()
+	return lines.Scan() && strings.HasPrefix(lines.Text(), "*")
 }
 
 func printMembers(out io.Writer, page v1.MemberPage, zone *time.Location) error {

@@ -74,7 +74,8 @@ func TestMembersAreFoundAddedChangedAndRemoved(t *testing.T) {
 func TestAnExportIsAFileOrNothing(t *testing.T) {
 	term := newTerminal(t)
 	file := answer{status: 200, contentType: "text/csv; charset=utf-8", body: "to,name\r\n090-1234-5678,x\r\n"}
-	standInAPI(t, file, file, refuses(404, `{"type":"/docs#list_not_found","title":"No such list","status":404,"detail":"there is no such list","code":"list_not_found"}`))
+	refusal := refuses(404, `{"type":"/docs#list_not_found","title":"No such list","status":404,"detail":"there is no such list","code":"list_not_found"}`)
+	standInAPI(t, file, file)
 	if out := term.succeeds("list", "export", "1"); out != file.body {
 		t.Errorf("exported %q", out)
 	}
@@ -83,6 +84,12 @@ func TestAnExportIsAFileOrNothing(t *testing.T) {
 	}
 	if text, err := os.ReadFile("p.csv"); err != nil || string(text) != file.body {
 		t.Errorf("the file is %q, error %v", text, err)
+	}
+	masked := file
+	masked.body = "to,name\r\n*********5678,x\r\n"
+	standInAPI(t, masked, refusal)
+	if out := term.succeeds("list", "export", "1", "--out", "m.csv"); !strings.Contains(out, "its numbers are masked") {
+		t.Errorf("of a file with masked numbers it says %q", out)
 	}
 	if code, _, errOut := term.run("list", "export", "2", "--out", "q.csv"); code != exitFailed || !strings.Contains(errOut, "there is no such list") {
 		t.Errorf("it ends with %d and says %q", code, errOut)

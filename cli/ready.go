@@ -43,7 +43,7 @@ An API without Temporal is ready: it accepts notifications, which are sent once 
 			var err error
 			if len(args) == 1 {
 				c.origin = "the URL given"
-				c.url, err = baseURL(args[0], c.origin)
+				c.url, err = baseURL(strings.TrimSuffix(args[0], "/readyz"), c.origin)
 			} else {
 				c.url, c.origin, err = findAPI()
 			}

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 )
@@ -50,6 +51,15 @@ func TestReadyAsksTheURLGiven(t *testing.T) {
 	term := newTerminal(t)
 	if code, _, errOut := term.run("ready", "http://127.0.0.1:1"); code != exitFailed || !strings.Contains(errOut, "127.0.0.1:1 (the URL given) cannot be reached") {
 		t.Errorf("exit code %d, %s", code, errOut)
+	}
+}
+
+func TestReadyTakesTheAddressOfTheCheckItself(t *testing.T) {
+	term := newTerminal(t)
+	requests := standInAPI(t, says(200, `{"status":"ok"}`))
+	term.succeeds("ready", os.Getenv("TODOKU_URL")+"/readyz")
+	if path := (*requests)[0].Path; path != "/readyz" {
+		t.Errorf("it asks for %s", path)
 	}
 }
 

@@ -96,6 +96,16 @@ moved to the first moment after it; one that they show twice is taken once, the 
 	flags.add(cmd)
 	cmd.Flags().BoolVar(&paused, "paused", false, "do not run until it is resumed")
 	requireFlags(cmd, "name", "channel", "template", "list")
+	required := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := required(cmd, args); err != nil {
+			return err
+		}
+		if (flags.time == "") == (flags.cron == "") {
+			return usageErrorf("when it runs: give either --time TIME or --cron EXPRESSION")
+		}
+		return nil
+	}
 	return cmd
 }
 

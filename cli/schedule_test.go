@@ -70,6 +70,12 @@ func TestAScheduleIsCreated(t *testing.T) {
 	if _, given := body["cron"]; given {
 		t.Errorf("it asks for what nobody gave: %v", body)
 	}
+	for _, when := range [][]string{nil, {"--time", "10:30", "--cron", "0 9 1 * *"}} {
+		args := append([]string{"schedule", "create", "--name", "x", "--channel", "sms", "--template", "1", "--list", "2"}, when...)
+		if code, _, errOut := term.run(args...); code != exitUsage || !strings.Contains(errOut, "either --time TIME or --cron EXPRESSION") {
+			t.Errorf("with %q: %d %s", when, code, errOut)
+		}
+	}
 	if code, _, errOut := term.run("schedule", "create", "--name", "x"); code != exitUsage || !strings.Contains(errOut, "--channel, --template, --list") {
 		t.Errorf("without flags: %d %s", code, errOut)
 	}

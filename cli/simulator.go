@@ -20,9 +20,10 @@ func newSimulatorCommand() *cobra.Command {
 		Long: `Run a stand-in for Twilio that sends nothing and costs nothing.
 
 It answers on Twilio's paths for messages, calls, TaskRouter, Studio flows and numbers, takes any
-credentials, and reports each outcome to the callback URL, signed as Twilio signs it. Set TWILIO_API_URL to its address to send through it. See
-/_simulator/messages and /_simulator/calls for what it was given, and PUT /_simulator/behaviour to make
-it fail in the ways that Twilio fails. Every key may be left out; GET shows what holds now:
+credentials, and reports each outcome to the callback URL, signed as Twilio signs it. Set TWILIO_API_URL
+to its address to send through it. See /_simulator/messages and /_simulator/calls for what it was given,
+and PUT /_simulator/behaviour to make it fail in the ways that Twilio fails. A key that is left out goes
+back to its default; GET shows what holds now:
 
   latency_ms, callback_delay_ms      milliseconds
   callbacks                          ordered, reversed, shuffled, repeated, lost or before_answer
@@ -32,11 +33,11 @@ it fail in the ways that Twilio fails. Every key may be left out; GET shows what
   fault                              of the next creates: {"kind": …, "count": 10, "retry_after_s": 1}, where kind is
                                      accept_then_drop, refuse, http_500, http_500_after_accept, html_503,
                                      html_503_after_accept or rate_limited
+  operators, second_ms               what TaskRouter's workers do when a call rings, and how long a second
+                                     lasts: see docs/taskrouter.md
 
-  operators, second_ms               what TaskRouter's workers do when a call rings, and how long a second lasts: see docs/taskrouter.md
-
-POST /_simulator/inbound {"to": "+15005550006", "calls": 100, "per_second": 10} lets people call a number, and
-GET shows what became of them.
+POST /_simulator/inbound {"to": "+15005550006", "calls": 100, "per_second": 10} lets people call a
+number, and GET shows what became of them.
 
 Twilio's magic numbers are refused as Twilio refuses them (set ALLOWED_COUNTRIES=JP,US to send to them):
 +15005550001 is invalid (21211), …0003 not permitted (21408), …0004 has opted out (21610), …0009 is no

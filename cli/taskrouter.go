@@ -144,7 +144,7 @@ func readTaskRouterFile(cmd *cobra.Command, file string) (text []byte, name stri
 	}
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, "", fmt.Errorf("there is no %s: write one, or say with --file where it is", file)
+		return nil, "", fmt.Errorf("there is no %s: write one, as taskrouter.example.yaml is, or say with --file where it is", file)
 	} else if err != nil {
 		return nil, "", err
 	}

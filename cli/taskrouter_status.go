@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,7 +57,7 @@ func printInboundStatistics(out io.Writer, s v1.InboundStatistics, zone *time.Lo
 	count("  ring at an operator", s.Now.Reserved)
 	count("  speak with an operator", s.Now.Answered)
 	rows.add("  longest wait", lasting(&s.Now.LongestWaitSeconds))
-	rows.add(fmt.Sprintf("within %v", time.Duration(s.Lately.WithinMinutes)*time.Minute))
+	rows.add("within " + span(time.Duration(s.Lately.WithinMinutes)*time.Minute))
 	count("  calls", s.Lately.Calls)
 	count("  answered", s.Lately.Handled)
 	count("  abandoned", s.Lately.Abandoned)
@@ -87,4 +88,13 @@ func printInboundStatistics(out io.Writer, s v1.InboundStatistics, zone *time.Lo
 		operators.add(name, state, strconv.FormatInt(o.Answered, 10), lasting(&o.AverageTalkSeconds), timeOr(o.LastAnsweredAt, zone, ""))
 	}
 	return operators.print(out)
+}
+
+// span is a duration of whole minutes without the zeros at its end: 24h and not 24h0m0s.
+func span(d time.Duration) string {
+	text := strings.TrimSuffix(d.String(), "0s")
+	if hours, whole := strings.CutSuffix(text, "h0m"); whole {
+		text = hours + "h"
+	}
+	return text
 }

@@ -83,7 +83,7 @@ func TestWhatIsWrongWithAFileIsSaidWithItsLines(t *testing.T) {
 		t.Errorf("it ended with %d after %d requests\n%s", code, len(*requests), errOut)
 	}
 	code, _, errOut = term.run("taskrouter", "plan")
-	if code != exitFailed || errOut != "todoku taskrouter plan: there is no taskrouter.yaml: write one, or say with --file where it is\n" {
+	if code != exitFailed || errOut != "todoku taskrouter plan: there is no taskrouter.yaml: write one, as taskrouter.example.yaml is, or say with --file where it is\n" {
 		t.Errorf("it ended with %d\n%s", code, errOut)
 	}
 }

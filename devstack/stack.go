@@ -277,7 +277,11 @@ func (s *Stack) startTemporal(ctx context.Context) error {
 
 func (s *Stack) startSimulator(ctx context.Context) error {
 	if s.env.has("TWILIO_ACCOUNT_SID") && s.env.has("TWILIO_AUTH_TOKEN") {
-		s.say("Twilio: the real one, for TWILIO_ACCOUNT_SID is set: messages and calls cost money")
+		if s.env.has("TWILIO_API_URL") {
+			s.say("Twilio: what is at TWILIO_API_URL")
+		} else {
+			s.say("Twilio: the real one, for TWILIO_ACCOUNT_SID is set: messages and calls cost money, also those that an earlier run left scheduled or waiting")
+		}
 		return nil
 	}
 	if s.env.has("TWILIO_ACCOUNT_SID") != s.env.has("TWILIO_AUTH_TOKEN") {
@@ -501,15 +505,19 @@ func (s *Stack) printTable() {
 			s.say("  %-18s %s", row[0], row[1])
 		}
 	}
+	to := "090-1234-5678"
+	if r.Simulator == "" {
+		to = "YOUR NUMBER" // the other may be somebody's
+	}
 	s.say(`
 Send a first SMS:
 
   curl -s %s/api/v1/notifications \
     -H "Authorization: Bearer $(cat '%s')" \
     -H 'Content-Type: application/json' \
-    -d '{"channel":"SMS","to":"090-1234-5678","body":"Hello from Todoku"}'
+    -d '{"channel":"SMS","to":"%s","body":"Hello from Todoku"}'
 
-Ctrl-C stops everything.`, r.API, shortPath(s.apiKeyFile()))
+Ctrl-C stops everything.`, r.API, shortPath(s.apiKeyFile()), to)
 }
 
 // postgresForPeople names the database without its password.

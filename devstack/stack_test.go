@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -240,10 +241,11 @@ func TestStackUsesWhatItIsGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	taken := takenPort(t)
+	var said strings.Builder
 	s, err := Start(t.Context(), Options{
 		Dir:        t.TempDir(),
 		Executable: thisProgram(t),
-		Out:        testWriter{t},
+		Out:        io.MultiWriter(&said, testWriter{t}),
 		Env: testEnv(
 			"DATABASE_URL="+database.URL,
 			"TEMPORAL_ADDRESS="+server.Address,
@@ -267,6 +269,10 @@ func TestStackUsesWhatItIsGiven(t *testing.T) {
 	settings := settingsOf(t, r.API)
 	if settings["TWILIO_ACCOUNT_SID"] != "AC11111111111111111111111111111111" || settings["TWILIO_API_URL"] != "" || settings["TODOKU_PUBLIC_URL"] != "" {
 		t.Errorf("Twilio's settings changed: %v", settings)
+	}
+	s.Stop()
+	if !strings.Contains(said.String(), `"to":"YOUR NUMBER"`) || !strings.Contains(said.String(), "Twilio: the real one") {
+		t.Errorf("beside the real Twilio it proposes to send to somebody:\n%s", said.String())
 	}
 }
 

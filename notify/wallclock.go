@@ -16,7 +16,7 @@ func ParseTimeOfDay(text string) (TimeOfDay, error) {
 			return TimeOfDay{at.Hour(), at.Minute(), at.Second()}, nil
 		}
 	}
-	return TimeOfDay{}, errors.New("it is no time of a day: write it as in 10:30 or 10:30:00, from 00:00:00 to 23:59:59")
+	return TimeOfDay{}, errors.New("it is no time of a day: write it as in 09:30 or 09:30:00, from 00:00:00 to 23:59:59")
 }
 
 func (t TimeOfDay) String() string { return fmt.Sprintf("%02d:%02d:%02d", t.Hour, t.Minute, t.Second) }
