@@ -22,7 +22,6 @@ import (
 	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/devstack/devstacktest"
-	"github.com/todoku/todoku/migrations"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/simulator"
 	"github.com/todoku/todoku/store"
@@ -43,10 +42,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	url := devstacktest.PostgresFromTemplate(t, "ledger", func(url string) error {
-		_, err := migrations.Up(context.Background(), url)
-		return err
-	})
+	url := devstacktest.Ledger(t)
 	s, err := store.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)

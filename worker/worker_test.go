@@ -18,7 +18,6 @@ import (
 	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/devstack/devstacktest"
-	"github.com/todoku/todoku/migrations"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/simulator"
 	"github.com/todoku/todoku/starter"
@@ -46,10 +45,7 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	url := devstacktest.PostgresFromTemplate(t, "ledger", func(url string) error {
-		_, err := migrations.Up(context.Background(), url)
-		return err
-	})
+	url := devstacktest.Ledger(t)
 	s, err := store.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
