@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -219,20 +216,6 @@ func (a *API) templateProblem(ctx context.Context, err error) error {
 // noTemplate is for an id in the path; in a body it is one of the details.
 func noTemplate() error {
 	return problem.New(problem.TemplateNotFound, "there is no template with the id in the path: see GET /api/v1/templates").WithStatus(http.StatusNotFound)
-}
-
-const longestTemplateName = 100
-
-func checkName(wrong *problem.Details, name string) {
-	switch length := utf8.RuneCountInString(name); {
-	case wrong.At("/name"):
-	case strings.TrimSpace(name) == "":
-		wrong.Add("/name", problem.NameEmpty, "the name is empty: write one")
-	case length > longestTemplateName:
-		wrong.Add("/name", problem.NameTooLong, fmt.Sprintf("the name has %d characters, and %d are allowed: shorten it", length, longestTemplateName))
-	case strings.ContainsFunc(name, unicode.IsControl):
-		wrong.Add("/name", problem.NameControl, "the name has control characters: remove them")
-	}
 }
 
 // checkTemplateBody returns the names of the placeholders.
