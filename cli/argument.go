@@ -23,7 +23,7 @@ func oneArgument(what string) cobra.PositionalArgs {
 	}
 }
 
-// parseID reads the id of a template, a sender or a key.
+// parseID reads an id that is a number: of all but notifications, batches and calls.
 func parseID(text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < 1 {
