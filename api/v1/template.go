@@ -121,10 +121,7 @@ func (a *API) listTemplates(ctx context.Context, in *struct {
 		return nil, a.fail(ctx, err)
 	}
 	var page TemplatePage
-	if len(templates) > in.Limit {
-		templates = templates[:in.Limit]
-		page.NextCursor = known(idCursor("template", templates[in.Limit-1].ID))
-	}
+	templates, page.NextCursor = cutPage(templates, in.Limit, func(last store.Template) string { return idCursor("template", last.ID) })
 	page.Items = mapped(templates, showTemplate)
 	return &struct{ Body TemplatePage }{page}, nil
 }
