@@ -1,14 +1,10 @@
 package activities_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"path"
 	"strings"
 	"sync/atomic"
@@ -20,11 +16,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/todoku/todoku/activities"
-	"github.com/todoku/todoku/carrier"
+	"github.com/todoku/todoku/carrier/carriertest"
 	"github.com/todoku/todoku/devstack/devstacktest"
-	"github.com/todoku/todoku/migrations"
 	"github.com/todoku/todoku/notify"
-	"github.com/todoku/todoku/simulator"
 	"github.com/todoku/todoku/store"
 )
 
@@ -35,7 +29,7 @@ type bench struct {
 	*activities.Activities
 	t           *testing.T
 	databaseURL string
-	simulator   *httptest.Server
+	sim         *carriertest.Twilio
 	sender      map[notify.Channel]int64
 	fetched     atomic.Int64 // messages and calls that were asked for by SID
 	pages       atomic.Int64 // pages of lists
@@ -43,18 +37,14 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	url := devstacktest.PostgresFromTemplate(t, "ledger", func(url string) error {
-		_, err := migrations.Up(context.Background(), url)
-		return err
-	})
+	url := devstacktest.Ledger(t)
 	s, err := store.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
 	b := &bench{t: t, databaseURL: url, sender: map[notify.Channel]int64{}}
-	sim := simulator.New(simulator.Options{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	b.sim = carriertest.Start(t, func(r *http.Request) {
 		switch name := path.Base(r.URL.Path); {
 		case r.Method != http.MethodGet || strings.HasPrefix(r.URL.Path, "/_simulator/"):
 		case name == "Messages.json", name == "Calls.json":
@@ -62,16 +52,9 @@ func newBench(t *testing.T) *bench {
 		default:
 			b.fetched.Add(1)
 		}
-		sim.ServeHTTP(w, r)
-	}))
-	t.Cleanup(func() { server.Close(); sim.Close() })
-	c, err := carrier.New(carrier.Options{AccountSID: "AC" + strings.Repeat("0", 32), AuthToken: "token", APIURL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	b.simulator, b.Activities = server, &activities.Activities{
-		Store: s, Carrier: c, Log: slog.New(slog.DiscardHandler),
+	})
+	b.Activities = &activities.Activities{
+		Store: s, Carrier: b.sim.Client, Log: slog.New(slog.DiscardHandler),
 		Terms: activities.Terms{ShardSize: 5000, StatusCheckDelay: 5 * time.Minute, AmbiguityWindow: 200 * time.Millisecond, SendDeadline: time.Hour,
 			Lease: 5 * time.Second, AnswerLimit: 50 * time.Millisecond},
 	}
@@ -97,36 +80,10 @@ func (b *bench) accept(channel notify.Channel, to, body string) activities.Ref {
 }
 
 // behave sets how the simulator behaves, in its own words.
-func (b *bench) behave(behaviour string) {
-	b.t.Helper()
-	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodPut, b.simulator.URL+"/_simulator/behaviour", bytes.NewBufferString(behaviour))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if answer, err := io.ReadAll(res.Body); err != nil || res.StatusCode >= 300 {
-		b.t.Fatalf("the simulator answered %s: %s (%v)", res.Status, answer, err)
-	}
-}
+func (b *bench) behave(behaviour string) { b.t.Helper(); b.sim.Behave(behaviour) }
 
 // creates is how many messages and calls the simulator accepted.
-func (b *bench) creates() int {
-	b.t.Helper()
-	res, err := http.Get(b.simulator.URL + "/_simulator/stats")
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	var stats struct{ Creates int }
-	if err := json.NewDecoder(res.Body).Decode(&stats); err != nil {
-		b.t.Fatal(err)
-	}
-	return stats.Creates
-}
+func (b *bench) creates() int { b.t.Helper(); return b.sim.Stats().Creates }
 
 func (b *bench) row(ref activities.Ref) store.Notification {
 	b.t.Helper()

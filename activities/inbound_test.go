@@ -160,7 +160,7 @@ func (b *bench) twilio(path string, fields ...string) (body map[string]any) {
 		method = http.MethodPost
 		form.Set(fields[i], fields[i+1])
 	}
-	request, err := http.NewRequestWithContext(b.t.Context(), method, b.simulator.URL+path, strings.NewReader(form.Encode()))
+	request, err := http.NewRequestWithContext(b.t.Context(), method, b.sim.URL+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -18,7 +18,6 @@ import (
 
 	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/devstack/devstacktest"
-	"github.com/todoku/todoku/migrations"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
@@ -57,10 +56,7 @@ type office struct {
 
 func newOffice(t testing.TB) *office {
 	t.Helper()
-	o := &office{t: t, databaseURL: devstacktest.PostgresFromTemplate(t, "ledger", func(url string) error {
-		_, err := migrations.Up(context.Background(), url)
-		return err
-	})}
+	o := &office{t: t, databaseURL: devstacktest.Ledger(t)}
 	t.Setenv("TEMPORAL_ADDRESS", devstacktest.Temporal(t))
 	o.store, o.temporal = o.process()
 	if err := o.temporal.EnsureSearchAttributes(t.Context()); err != nil {

@@ -60,7 +60,7 @@ func newBoard(t *testing.T) *board {
 			panic(http.ErrAbortHandler)
 		}
 		answer := httptest.NewRecorder()
-		b.simulator.Config.Handler.ServeHTTP(answer, r)
+		b.sim.Config.Handler.ServeHTTP(answer, r)
 		if r.Method != http.MethodGet {
 			n := b.writes.Add(1)
 			if n == 1 && b.meanwhile != nil {
@@ -150,7 +150,7 @@ func (b *board) mustRun(action, file string) store.TaskRouterRun {
 // twilio asks the simulator itself.
 func (b *board) twilio(method, path string, form url.Values) map[string]any {
 	b.t.Helper()
-	request, err := http.NewRequestWithContext(b.t.Context(), method, b.simulator.URL+path, strings.NewReader(form.Encode()))
+	request, err := http.NewRequestWithContext(b.t.Context(), method, b.sim.URL+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		b.t.Fatal(err)
 	}

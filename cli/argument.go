@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -24,7 +23,7 @@ func oneArgument(what string) cobra.PositionalArgs {
 	}
 }
 
-// parseID reads the id of a template, a sender or a key.
+// parseID reads an id that is a number: of all but notifications, batches and calls.
 func parseID(text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < 1 {
@@ -72,22 +71,12 @@ func parseMoment(text string, now time.Time) (*time.Time, error) {
 	return nil, usageErrorf("%q is no time: write '2026-04-01 09:00', 2026-04-01T09:00:00+09:00, or 90m", text)
 }
 
-// parseNotificationID reads the id of a notification.
-func parseNotificationID(text string) (uuid.UUID, error) {
-	id, err := uuid.Parse(text)
-	if err != nil {
-		return id, usageErrorf("%q is not the id of a notification: it is the UUID that `todoku send` printed", text)
+// parsePast is parseMoment, but a duration means how long ago.
+func parsePast(text string) (*time.Time, error) {
+	if ago, err := time.ParseDuration(text); err == nil {
+		return new(time.Now().Add(-ago)), nil
 	}
-	return id, nil
-}
-
-// parseBatchID reads the id of a batch.
-func parseBatchID(text string) (uuid.UUID, error) {
-	id, err := uuid.Parse(text)
-	if err != nil {
-		return id, usageErrorf("%q is not the id of a batch: it is the UUID that `todoku batch send` printed", text)
-	}
-	return id, nil
+	return parseMoment(text, time.Now())
 }
 
 // noArguments is for commands that are told everything by flags.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -28,135 +27,63 @@ func newBatchCommand() *cobra.Command {
 	return group
 }
 
-const batchIDArgument = "the id that `todoku batch send` printed"
-
 func newBatchShow() *cobra.Command {
-	return &cobra.Command{
-		Use:     "show ID",
-		Short:   "Show how far a batch has come",
-		Example: "  todoku batch show 0190b0a0-0000-7000-8000-000000000000",
-		Args:    oneArgument(batchIDArgument),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseBatchID(args[0])
-			if err != nil {
-				return err
-			}
-			c, err := newClient(cmd)
-			if err != nil {
-				return err
-			}
-			b, err := call[v1.Batch](cmd.Context(), c, http.MethodGet, "/batches/"+id.String(), nil)
-			if err != nil {
-				return err
-			}
-			return printBatchReply(cmd, b)
-		},
-	}
+	return batches.command("show ID", "Show how far a batch has come", "  todoku batch show 0190b0a0-0000-7000-8000-000000000000", showing(inZone(printBatch)))
 }
 
 func newBatchControl(action, short, next string) *cobra.Command {
-	return &cobra.Command{
-		Use:     action + " ID",
-		Short:   short,
-		Long:    short + ". Doing it twice does no harm.",
-		Example: "  todoku batch " + action + " 0190b0a0-0000-7000-8000-000000000000",
-		Args:    oneArgument(batchIDArgument),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseBatchID(args[0])
-			if err != nil {
-				return err
+	cmd := batches.command(action+" ID", short, "  todoku batch "+action+" 0190b0a0-0000-7000-8000-000000000000", func(cmd *cobra.Command, c *client, path string) error {
+		q := asking{method: http.MethodPost, path: path + "/" + action, repeatable: true}
+		return printAnswer(cmd, c, q, func(out io.Writer, b v1.Batch) error {
+			text := fmt.Sprintf("batch %s is %s: %s\n", b.ID, b.State, progressLine(b))
+			if n := valueOf(b.InFlight); n > 0 {
+				text += fmt.Sprintf("%d were being sent at that moment\n", n)
 			}
-			c, err := newClient(cmd)
-			if err != nil {
-				return err
-			}
-			path := "/batches/" + id.String() + "/" + action
-			b, err := ask[v1.Batch](cmd.Context(), c, asking{method: http.MethodPost, path: path, repeatable: true})
-			if err != nil {
-				return err
-			}
-			return b.print(cmd, func(out io.Writer, b v1.Batch) error {
-				text := fmt.Sprintf("batch %s is %s: %s\n", b.ID, b.State, progressLine(b))
-				if n := valueOf(b.InFlight); n > 0 {
-					text += fmt.Sprintf("%d were being sent at that moment\n", n)
-				}
-				_, err := fmt.Fprintf(out, "%sNext: %s %s\n", text, next, b.ID)
-				return err
-			})
-		},
-	}
+			_, err := fmt.Fprintf(out, "%sNext: %s %s\n", text, next, b.ID)
+			return err
+		})
+	})
+	cmd.Long = short + ". Doing it twice does no harm."
+	return cmd
 }
 
 func newBatchList() *cobra.Command {
-	var limit int
-	var after string
+	var part paging
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List batches, the newest first",
 		Example: "  todoku batch list --limit 10",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 1 || limit > 200 {
-				return usageErrorf("--limit must be from 1 to 200")
-			}
-			query := url.Values{"limit": {strconv.Itoa(limit)}}
-			if after != "" {
-				query.Set("cursor", after)
+			query, err := part.query(nil)
+			if err != nil {
+				return err
 			}
 			c, err := newClient(cmd)
 			if err != nil {
 				return err
 			}
-			page, err := call[v1.BatchPage](cmd.Context(), c, http.MethodGet, "/batches?"+query.Encode(), nil)
-			if err != nil {
-				return err
-			}
-			zone, err := timezone()
-			if err != nil {
-				return err
-			}
-			return page.print(cmd, func(out io.Writer, page v1.BatchPage) error { return printBatches(out, page, zone) })
+			return listPage(cmd, c, "/batches", query, "there are no such batches", batchTable)
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most, up to 200")
-	cmd.Flags().StringVar(&after, "cursor", "", "read on after a page: its next `cursor`")
+	part.addFlags(cmd)
 	return cmd
 }
 
-func printBatches(out io.Writer, page v1.BatchPage, zone *time.Location) error {
-	if len(page.Items) == 0 {
-		_, err := fmt.Fprintln(out, "there are no such batches")
-		return err
-	}
+func batchTable(shown []v1.Batch, zone *time.Location) *table {
 	rows := newTable("ID", "STATE", "CHANNEL", "TOTAL", "FINAL", "ACCEPTED", "NAME")
-	for _, b := range page.Items {
+	for _, b := range shown {
 		rows.add(b.ID.String(), string(b.State), string(b.Channel), strconv.FormatInt(b.Total, 10), percent(b), b.CreatedAt.In(zone).Format(timeLayout), valueOf(b.Name))
 	}
-	if err := rows.print(out); err != nil || page.NextCursor == nil {
-		return err
-	}
-	_, err := fmt.Fprintf(out, "There are more: repeat the command with --cursor %s\n", clean(*page.NextCursor))
-	return err
+	return rows
 }
 
 func percent(b v1.Batch) string { return strconv.FormatFloat(b.Percent, 'f', 1, 64) + " %" }
 
-func printBatchReply(cmd *cobra.Command, b reply[v1.Batch]) error {
-	zone, err := timezone()
-	if err != nil {
-		return err
-	}
-	return b.print(cmd, func(out io.Writer, b v1.Batch) error { return printBatch(out, b, zone) })
-}
-
 // printBatch leaves out what is not known.
 func printBatch(out io.Writer, b v1.Batch, zone *time.Location) error {
 	rows := newTable()
-	add := func(name, value string) {
-		if value != "" {
-			rows.add(name, value)
-		}
-	}
+	add := rows.addKnown
 	state := string(b.State)
 	if b.PauseReason != nil {
 		state += ": " + *b.PauseReason

@@ -32,9 +32,9 @@ from the ledger; the batch is not changed by it. These are the differences:
 The command waits for the result, and ends with 1 where there is a difference. With --last it shows the
 latest result instead of asking for another check.`,
 		Example: "  todoku batch check 0190b0a0-0000-7000-8000-000000000000",
-		Args:    oneArgument(batchIDArgument),
+		Args:    oneArgument(batches.argument),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseBatchID(args[0])
+			path, err := batches.pathOf(args[0])
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ latest result instead of asking for another check.`,
 			if err != nil {
 				return err
 			}
-			path := "/batches/" + id.String() + "/carrier-check"
+			path += "/carrier-check"
 			method := http.MethodPost
 			if last {
 				method = http.MethodGet

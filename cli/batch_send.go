@@ -131,11 +131,7 @@ func recipientsFile(cmd *cobra.Command, path string) (of *file, again bool) {
 }
 
 func previewBatch(cmd *cobra.Command, c *client, request asking) error {
-	preview, err := ask[v1.BatchPreview](cmd.Context(), c, request)
-	if err != nil {
-		return err
-	}
-	return preview.print(cmd, func(out io.Writer, p v1.BatchPreview) error {
+	return printAnswer(cmd, c, request, func(out io.Writer, p v1.BatchPreview) error {
 		rows := newTable()
 		rows.add("notifications", strconv.Itoa(p.Total))
 		rows.add("skipped as duplicates", strconv.Itoa(p.Skipped))

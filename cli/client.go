@@ -99,7 +99,30 @@ func (r reply[T]) print(cmd *cobra.Command, forPeople func(io.Writer, T) error) 
 // something is not asked again when it may have been done. The error is a *problem.Problem where the
 // API says no, and an *unreachableError where nothing answers.
 func call[T any](ctx context.Context, c *client, method, path string, body any) (reply[T], error) {
-	return ask[T](ctx, c, asking{method: method, path: path, body: body, repeatable: method == http.MethodGet || method == http.MethodPatch})
+	return ask[T](ctx, c, once(method, path, body))
+}
+
+func once(method, path string, body any) asking {
+	return asking{method: method, path: path, body: body, repeatable: method == http.MethodGet || method == http.MethodPatch}
+}
+
+// printAnswer asks and prints what is answered.
+func printAnswer[T any](cmd *cobra.Command, c *client, q asking, forPeople func(io.Writer, T) error) error {
+	answer, err := ask[T](cmd.Context(), c, q)
+	if err != nil {
+		return err
+	}
+	return answer.print(cmd, forPeople)
+}
+
+// show prints what the API has at a path.
+func show[T any](cmd *cobra.Command, c *client, path string, forPeople func(io.Writer, T) error) error {
+	return printAnswer(cmd, c, once(http.MethodGet, path, nil), forPeople)
+}
+
+// showing is what a command does that shows one thing.
+func showing[T any](forPeople func(io.Writer, T) error) func(*cobra.Command, *client, string) error {
+	return func(cmd *cobra.Command, c *client, path string) error { return show(cmd, c, path, forPeople) }
 }
 
 // ask asks until there is an answer that is not "later".

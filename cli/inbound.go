@@ -3,13 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	v1 "github.com/todoku/todoku/api/v1"
@@ -29,8 +25,8 @@ says. 'todoku taskrouter status' shows how the queue is doing.`
 
 func newInboundList() *cobra.Command {
 	var (
-		state, phone, from, to, after string
-		limit                         int
+		state, phone, from, to string
+		part                   paging
 	)
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -43,66 +39,34 @@ abandoned are final. Times are written as '2026-04-01 09:00' in the zone of DEFA
 		Example: "  todoku inbound list\n  todoku inbound list --state abandoned --from 24h\n  todoku inbound list --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 1 || limit > 200 {
-				return usageErrorf("--limit must be from 1 to 200")
+			query, err := part.query(map[string]string{"state": strings.ToUpper(state), "phone": phone})
+			if err != nil {
+				return err
 			}
-			query := url.Values{"limit": {strconv.Itoa(limit)}}
-			for name, value := range map[string]string{"state": strings.ToUpper(state), "phone": phone, "cursor": after} {
-				if value != "" {
-					query.Set(name, value)
-				}
+			if err := addPeriod(query, from, to); err != nil {
+				return err
 			}
-			for name, value := range map[string]string{"created_from": from, "created_to": to} {
-				if value == "" {
-					continue
-				}
-				at, err := parsePast(value)
-				if err != nil {
-					return err
-				}
-				query.Set(name, at.Format(time.RFC3339))
+			c, err := newClient(cmd)
+			if err != nil {
+				return err
 			}
-			return listInbound(cmd, query)
+			return listPage(cmd, c, "/inbound/calls", query, "there are no such calls", inboundTable)
 		},
 	}
 	cmd.Flags().StringVar(&state, "state", "", "only those in this `state`")
 	cmd.Flags().StringVar(&phone, "phone", "", "only from this whole `number`, in any form")
 	cmd.Flags().StringVar(&from, "from", "", "only first heard of at this `time` or later")
 	cmd.Flags().StringVar(&to, "to", "", "only first heard of before this `time`")
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most, up to 200")
-	cmd.Flags().StringVar(&after, "cursor", "", "read on after a page: its next `cursor`")
+	part.addFlags(cmd)
 	return cmd
 }
 
-func listInbound(cmd *cobra.Command, query url.Values) error {
-	c, err := newClient(cmd)
-	if err != nil {
-		return err
+func inboundTable(calls []v1.InboundCall, zone *time.Location) *table {
+	rows := newTable("ID", "STATE", "REASON", "FROM", "CAME IN", "WAITED", "OPERATOR", "THEN")
+	for _, c := range calls {
+		rows.add(c.ID.String(), string(c.State), valueOf(c.Reason), valueOf(c.From), c.CreatedAt.In(zone).Format(timeLayout), lasting(c.WaitSeconds), valueOf(c.OperatorName), followUpLine(c))
 	}
-	zone, err := timezone()
-	if err != nil {
-		return err
-	}
-	page, err := call[v1.InboundCallPage](cmd.Context(), c, http.MethodGet, "/inbound/calls?"+query.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	return page.print(cmd, func(out io.Writer, page v1.InboundCallPage) error {
-		if len(page.Items) == 0 {
-			_, err := fmt.Fprintln(out, "there are no such calls")
-			return err
-		}
-		rows := newTable("ID", "STATE", "REASON", "FROM", "CAME IN", "WAITED", "OPERATOR", "THEN")
-		for _, c := range page.Items {
-			rows.add(c.ID.String(), string(c.State), valueOf(c.Reason), valueOf(c.From), c.CreatedAt.In(zone).Format(timeLayout), lasting(c.WaitSeconds),
-				valueOf(c.OperatorName), followUpLine(c))
-		}
-		if err := rows.print(out); err != nil || page.NextCursor == nil {
-			return err
-		}
-		_, err := fmt.Fprintf(out, "There are more: repeat the command with --cursor %s\n", clean(*page.NextCursor))
-		return err
-	})
+	return rows
 }
 
 // lasting is a time in seconds as people read it, or nothing.
@@ -133,51 +97,20 @@ func newInboundShow() *cobra.Command {
 
 With --json the API's answer about the call is printed, without the timeline.`,
 		Example: "  todoku inbound show 0190b0a0-0000-5000-8000-000000000000",
-		Args:    oneArgument("the id that `todoku inbound list` prints"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := uuid.Parse(args[0])
-			if err != nil {
-				return usageErrorf("%q is not the id of a call: it is the UUID that `todoku inbound list` prints", args[0])
+		Args:    oneArgument(inboundCalls.argument),
+		RunE: inboundCalls.run(func(cmd *cobra.Command, c *client, path string) error {
+			if err := show(cmd, c, path, inZone(printInbound)); err != nil || wantsJSON(cmd) {
+				return err
 			}
-			return showInbound(cmd, id)
-		},
+			return show(cmd, c, path+"/events", inZone(printInboundTimeline))
+		}),
 	}
-}
-
-func showInbound(cmd *cobra.Command, id uuid.UUID) error {
-	c, err := newClient(cmd)
-	if err != nil {
-		return err
-	}
-	zone, err := timezone()
-	if err != nil {
-		return err
-	}
-	path := "/inbound/calls/" + id.String()
-	shown, err := call[v1.InboundCall](cmd.Context(), c, http.MethodGet, path, nil)
-	if err != nil {
-		return err
-	}
-	if err := shown.print(cmd, func(out io.Writer, c v1.InboundCall) error { return printInbound(out, c, zone) }); err != nil || wantsJSON(cmd) {
-		return err
-	}
-	events, err := call[items[v1.InboundEvent]](cmd.Context(), c, http.MethodGet, path+"/events", nil)
-	if err != nil {
-		return err
-	}
-	return events.print(cmd, func(out io.Writer, events items[v1.InboundEvent]) error {
-		return printInboundTimeline(out, events.Items, zone)
-	})
 }
 
 // printInbound leaves out what is not known.
 func printInbound(out io.Writer, c v1.InboundCall, zone *time.Location) error {
 	rows := newTable()
-	add := func(name, value string) {
-		if value != "" {
-			rows.add(name, value)
-		}
-	}
+	add := rows.addKnown
 	add("id", c.ID.String())
 	add("state", string(c.State))
 	add("reason", valueOf(c.Reason))
@@ -200,12 +133,12 @@ func printInbound(out io.Writer, c v1.InboundCall, zone *time.Location) error {
 	return rows.print(out)
 }
 
-func printInboundTimeline(out io.Writer, events []v1.InboundEvent, zone *time.Location) error {
+func printInboundTimeline(out io.Writer, events items[v1.InboundEvent], zone *time.Location) error {
 	if _, err := fmt.Fprintln(out, "\ntimeline"); err != nil {
 		return err
 	}
 	rows := newTable()
-	for _, e := range events {
+	for _, e := range events.Items {
 		var remarks []string
 		for _, remark := range []string{valueOf(e.OperatorName), valueOf(e.Reason)} {
 			if remark != "" {

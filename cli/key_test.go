@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -20,10 +19,7 @@ import (
 // withLedger points DATABASE_URL at a migrated database and opens it.
 func withLedger(t *testing.T) *store.Store {
 	t.Helper()
-	url := devstacktest.PostgresFromTemplate(t, "ledger", func(url string) error {
-		_, err := migrations.Up(context.Background(), url)
-		return err
-	})
+	url := devstacktest.Ledger(t)
 	t.Setenv("DATABASE_URL", url)
 	ledger, err := store.Open(t.Context(), url)
 	if err != nil {

@@ -28,29 +28,6 @@ func newListCommand() *cobra.Command {
 	return group
 }
 
-const listIDArgument = "the id of a list, as `todoku list list` shows it"
-
-// listCommand is a command about one list.
-func listCommand(use, short, example string, run func(cmd *cobra.Command, c *client, path string) error) *cobra.Command {
-	return &cobra.Command{
-		Use:     use,
-		Short:   short,
-		Example: example,
-		Args:    oneArgument(listIDArgument),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0])
-			if err != nil {
-				return err
-			}
-			c, err := newClient(cmd)
-			if err != nil {
-				return err
-			}
-			return run(cmd, c, fmt.Sprintf("/lists/%d", id))
-		},
-	}
-}
-
 func newListCreate() *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
@@ -63,11 +40,7 @@ func newListCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			created, err := call[v1.List](cmd.Context(), c, http.MethodPost, "/lists", map[string]string{"name": name})
-			if err != nil {
-				return err
-			}
-			return created.print(cmd, func(out io.Writer, l v1.List) error {
+			return printAnswer(cmd, c, once(http.MethodPost, "/lists", map[string]string{"name": name}), func(out io.Writer, l v1.List) error {
 				_, err := fmt.Fprintf(out, "list %d is created\nFill it: todoku list import %d --csv FILE\n", l.ID, l.ID)
 				return err
 			})
@@ -90,24 +63,12 @@ func newListList() *cobra.Command {
 			if phone != "" {
 				query.Set("phone", phone)
 			}
-			c, err := newClient(cmd)
-			if err != nil {
-				return err
-			}
-			all, err := everyPage[v1.List](cmd.Context(), c, "/lists", query)
-			if err != nil {
-				return err
-			}
-			return all.print(cmd, func(out io.Writer, lists items[v1.List]) error {
-				if len(lists.Items) == 0 {
-					_, err := fmt.Fprintln(out, "there are no such lists: make one with `todoku list create`")
-					return err
-				}
+			return listAll(cmd, "/lists", query, "there are no such lists: make one with `todoku list create`", func(all []v1.List) *table {
 				rows := newTable("ID", "MEMBERS", "NAME")
-				for _, l := range lists.Items {
+				for _, l := range all {
 					rows.add(strconv.FormatInt(l.ID, 10), strconv.Itoa(int(l.MembersCount)), l.Name)
 				}
-				return rows.print(out)
+				return rows
 			})
 		},
 	}
@@ -118,16 +79,8 @@ func newListList() *cobra.Command {
 const phoneUsage = "the last 4 `digits` of a number, or the whole number"
 
 func newListShow() *cobra.Command {
-	return listCommand("show ID", "Show a list", "  todoku list show 1", func(cmd *cobra.Command, c *client, path string) error {
-		zone, err := timezone()
-		if err != nil {
-			return err
-		}
-		found, err := call[v1.List](cmd.Context(), c, http.MethodGet, path, nil)
-		if err != nil {
-			return err
-		}
-		return found.print(cmd, func(out io.Writer, l v1.List) error {
+	return lists.command("show ID", "Show a list", "  todoku list show 1", func(cmd *cobra.Command, c *client, path string) error {
+		return show(cmd, c, path, inZone(func(out io.Writer, l v1.List, zone *time.Location) error {
 			rows := newTable()
 			rows.add("id", strconv.FormatInt(l.ID, 10))
 			rows.add("name", l.Name)
@@ -135,18 +88,14 @@ func newListShow() *cobra.Command {
 			rows.add("created", l.CreatedAt.In(zone).Format(timeLayout))
 			rows.add("updated", l.UpdatedAt.In(zone).Format(timeLayout))
 			return rows.print(out)
-		})
+		}))
 	})
 }
 
 func newListRename() *cobra.Command {
 	var name string
-	cmd := listCommand("rename ID --name NAME", "Rename a list", "  todoku list rename 1 --name 'Sunday patients'", func(cmd *cobra.Command, c *client, path string) error {
-		renamed, err := call[v1.List](cmd.Context(), c, http.MethodPatch, path, map[string]string{"name": name})
-		if err != nil {
-			return err
-		}
-		return renamed.print(cmd, func(out io.Writer, l v1.List) error {
+	cmd := lists.command("rename ID --name NAME", "Rename a list", "  todoku list rename 1 --name 'Sunday patients'", func(cmd *cobra.Command, c *client, path string) error {
+		return printAnswer(cmd, c, once(http.MethodPatch, path, map[string]string{"name": name}), func(out io.Writer, l v1.List) error {
 			_, err := fmt.Fprintf(out, "list %d is called %s\n", l.ID, clean(l.Name))
 			return err
 		})
@@ -157,18 +106,14 @@ func newListRename() *cobra.Command {
 }
 
 func newListDelete() *cobra.Command {
-	return listCommand("delete ID", "Delete a list with its members", "  todoku list delete 1", func(cmd *cobra.Command, c *client, path string) error {
+	return lists.command("delete ID", "Delete a list with its members", "  todoku list delete 1", func(cmd *cobra.Command, c *client, path string) error {
 		return erase(cmd, c, path, "the list is deleted")
 	})
 }
 
 // erase deletes what is at the path. Asked again after a lost answer it may find nothing, so it is not.
 func erase(cmd *cobra.Command, c *client, path, done string) error {
-	gone, err := call[struct{}](cmd.Context(), c, http.MethodDelete, path, nil)
-	if err != nil {
-		return err
-	}
-	return gone.print(cmd, func(out io.Writer, _ struct{}) error {
+	return printAnswer(cmd, c, once(http.MethodDelete, path, nil), func(out io.Writer, _ struct{}) error {
 		_, err := fmt.Fprintln(out, done)
 		return err
 	})
@@ -177,7 +122,7 @@ func erase(cmd *cobra.Command, c *client, path, done string) error {
 func newListImport() *cobra.Command {
 	var csv string
 	var replace bool
-	cmd := listCommand("import ID --csv FILE [--replace]", "Import members from a file",
+	cmd := lists.command("import ID --csv FILE [--replace]", "Import members from a file",
 		"  todoku list import 1 --csv patients.csv\n  todoku list import 1 --csv patients.csv --replace",
 		func(cmd *cobra.Command, c *client, path string) error {
 			mode := "add"
@@ -185,11 +130,7 @@ func newListImport() *cobra.Command {
 				mode = "replace"
 			}
 			content, again := recipientsFile(cmd, csv)
-			done, err := ask[v1.MembersReport](cmd.Context(), c, asking{method: http.MethodPost, path: path + "/members?mode=" + mode, file: content, repeatable: again})
-			if err != nil {
-				return err
-			}
-			return done.print(cmd, printReport)
+			return printAnswer(cmd, c, asking{method: http.MethodPost, path: path + "/members?mode=" + mode, file: content, repeatable: again}, printReport)
 		})
 	cmd.Long = `Import members from a file.
 
@@ -224,7 +165,7 @@ func printReport(out io.Writer, r v1.MembersReport) error {
 
 func newListExport() *cobra.Command {
 	var path string
-	cmd := listCommand("export ID [--out FILE]", "Write a list's members as a file that can be imported",
+	cmd := lists.command("export ID [--out FILE]", "Write a list's members as a file that can be imported",
 		"  todoku list export 1 --out patients.csv", func(cmd *cobra.Command, c *client, list string) error {
 			if path == "" {
 				return c.download(cmd.Context(), list+"/members.csv", cmd.OutOrStdout())
@@ -277,20 +218,4 @@ func masked(path string) bool {
 	lines := bufio.NewScanner(file)
 	lines.Scan()
 	return lines.Scan() && strings.HasPrefix(lines.Text(), "*")
-}
-
-func printMembers(out io.Writer, page v1.MemberPage, zone *time.Location) error {
-	if len(page.Items) == 0 {
-		_, err := fmt.Fprintln(out, "there are no such members")
-		return err
-	}
-	rows := newTable("ID", "TO", "ADDED", "TIMEZONE", "LOCALE", "PARAMS")
-	for _, m := range page.Items {
-		rows.add(strconv.FormatInt(m.ID, 10), m.ToNational, m.CreatedAt.In(zone).Format(timeLayout), valueOf(m.Timezone), valueOf(m.Locale), pairsOf(m.Params))
-	}
-	if err := rows.print(out); err != nil || page.NextCursor == nil {
-		return err
-	}
-	_, err := fmt.Fprintf(out, "There are more: repeat the command with --cursor %s\n", clean(*page.NextCursor))
-	return err
 }

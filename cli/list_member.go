@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,36 +17,28 @@ import (
 )
 
 func newListMembers() *cobra.Command {
-	var phone, after string
-	var limit int
-	cmd := listCommand("members ID [--phone DIGITS]", "List a list's members, or find some",
+	var phone string
+	var part paging
+	var query url.Values
+	cmd := lists.command("members ID [--phone DIGITS]", "List a list's members, or find some",
 		"  todoku list members 1\n  todoku list members 1 --phone 5678", func(cmd *cobra.Command, c *client, path string) error {
-			zone, err := timezone()
-			if err != nil {
-				return err
-			}
-			query := url.Values{"limit": {strconv.Itoa(limit)}}
-			for name, value := range map[string]string{"phone": phone, "cursor": after} {
-				if value != "" {
-					query.Set(name, value)
-				}
-			}
-			page, err := call[v1.MemberPage](cmd.Context(), c, http.MethodGet, path+"/members?"+query.Encode(), nil)
-			if err != nil {
-				return err
-			}
-			return page.print(cmd, func(out io.Writer, page v1.MemberPage) error { return printMembers(out, page, zone) })
+			return listPage(cmd, c, path+"/members", query, "there are no such members", memberTable)
 		})
 	cmd.Flags().StringVar(&phone, "phone", "", phoneUsage)
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most, up to 200")
-	cmd.Flags().StringVar(&after, "cursor", "", "read on after a page: its next `cursor`")
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if limit < 1 || limit > 200 {
-			return usageErrorf("--limit must be from 1 to 200")
-		}
-		return nil
+	part.addFlags(cmd)
+	cmd.PreRunE = func(*cobra.Command, []string) (err error) {
+		query, err = part.query(map[string]string{"phone": phone})
+		return err
 	}
 	return cmd
+}
+
+func memberTable(members []v1.Member, zone *time.Location) *table {
+	rows := newTable("ID", "TO", "ADDED", "TIMEZONE", "LOCALE", "PARAMS")
+	for _, m := range members {
+		rows.add(strconv.FormatInt(m.ID, 10), m.ToNational, m.CreatedAt.In(zone).Format(timeLayout), valueOf(m.Timezone), valueOf(m.Locale), pairsOf(m.Params))
+	}
+	return rows
 }
 
 // pairsOf are parameters as --param takes them.
@@ -81,14 +74,10 @@ func addMemberFlags(cmd *cobra.Command, fields map[string]any, check func() erro
 
 func newListAdd() *cobra.Command {
 	member := map[string]any{}
-	cmd := listCommand("add ID --to NUMBER [--param NAME=VALUE]…", "Add one member to a list",
+	cmd := lists.command("add ID --to NUMBER [--param NAME=VALUE]…", "Add one member to a list",
 		"  todoku list add 1 --to 090-1234-5678 --param name=佐藤", func(cmd *cobra.Command, c *client, path string) error {
-			done, err := ask[v1.MembersReport](cmd.Context(), c, asking{method: http.MethodPost, path: path + "/members",
-				body: map[string]any{"members": []any{member}}, repeatable: true})
-			if err != nil {
-				return err
-			}
-			return done.print(cmd, printReport)
+			q := asking{method: http.MethodPost, path: path + "/members", body: map[string]any{"members": []any{member}}, repeatable: true}
+			return printAnswer(cmd, c, q, printReport)
 		})
 	addMemberFlags(cmd, member, func() error {
 		if member["to"] == nil {
@@ -112,11 +101,11 @@ func memberCommand(use, short, example string, run func(cmd *cobra.Command, c *c
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			list, err := parseID(args[0])
+			list, err := lists.pathOf(args[0])
 			if err != nil {
 				return err
 			}
-			member, err := parseID(args[1])
+			member, err := number(args[1])
 			if err != nil {
 				return err
 			}
@@ -124,7 +113,7 @@ func memberCommand(use, short, example string, run func(cmd *cobra.Command, c *c
 			if err != nil {
 				return err
 			}
-			return run(cmd, c, fmt.Sprintf("/lists/%d/members/%d", list, member))
+			return run(cmd, c, list+"/members/"+member)
 		},
 	}
 }
@@ -133,11 +122,7 @@ func newListChange() *cobra.Command {
 	change := map[string]any{}
 	cmd := memberCommand("change ID MEMBER [--to NUMBER] [--param NAME=VALUE]…", "Change a member of a list",
 		"  todoku list change 1 7 --param name=佐藤 --param time=11:00", func(cmd *cobra.Command, c *client, path string) error {
-			changed, err := call[v1.Member](cmd.Context(), c, http.MethodPatch, path, change)
-			if err != nil {
-				return err
-			}
-			return changed.print(cmd, func(out io.Writer, m v1.Member) error {
+			return printAnswer(cmd, c, once(http.MethodPatch, path, change), func(out io.Writer, m v1.Member) error {
 				_, err := fmt.Fprintf(out, "member %d is changed: %s %s\n", m.ID, m.ToNational, clean(pairsOf(m.Params)))
 				return err
 			})

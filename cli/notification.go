@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	v1 "github.com/todoku/todoku/api/v1"
@@ -39,54 +37,24 @@ pii. With --json the answer of the API is printed; with --events too, that of th
 		Example: `  todoku notification show 0190b0a0-0000-7000-8000-000000000000
   todoku notification show 0190b0a0-0000-7000-8000-000000000000 --events
   todoku notification show 0190b0a0-0000-7000-8000-000000000000 --json`,
-		Args: oneArgument("the id that `todoku send` printed"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseNotificationID(args[0])
-			if err != nil {
-				return err
+		Args: oneArgument(notifications.argument),
+		RunE: notifications.run(func(cmd *cobra.Command, c *client, path string) error {
+			if !withEvents || !wantsJSON(cmd) {
+				if err := show(cmd, c, path, inZone(printNotification)); err != nil || !withEvents {
+					return err
+				}
 			}
-			return showNotification(cmd, id, withEvents)
-		},
+			return show(cmd, c, path+"/events", inZone(printTimeline))
+		}),
 	}
 	cmd.Flags().BoolVar(&withEvents, "events", false, "show the timeline")
 	return cmd
 }
 
-func showNotification(cmd *cobra.Command, id uuid.UUID, withEvents bool) error {
-	c, err := newClient(cmd)
-	if err != nil {
-		return err
-	}
-	zone, err := timezone()
-	if err != nil {
-		return err
-	}
-	path := "/notifications/" + id.String()
-	if !withEvents || !wantsJSON(cmd) {
-		n, err := call[v1.Notification](cmd.Context(), c, http.MethodGet, path, nil)
-		if err != nil {
-			return err
-		}
-		err = n.print(cmd, func(out io.Writer, n v1.Notification) error { return printNotification(out, n, zone) })
-		if err != nil || !withEvents {
-			return err
-		}
-	}
-	events, err := call[items[v1.Event]](cmd.Context(), c, http.MethodGet, path+"/events", nil)
-	if err != nil {
-		return err
-	}
-	return events.print(cmd, func(out io.Writer, events items[v1.Event]) error { return printTimeline(out, events.Items, zone) })
-}
-
 // printNotification leaves out what is not known.
 func printNotification(out io.Writer, n v1.Notification, zone *time.Location) error {
 	rows := newTable()
-	add := func(name, value string) {
-		if value != "" {
-			rows.add(name, value)
-		}
-	}
+	add := rows.addKnown
 	add("id", n.ID.String())
 	add("status", statusLine(n))
 	add("channel", string(n.Channel))
@@ -139,12 +107,12 @@ func errorLine(n v1.Notification) string {
 	return fmt.Sprintf("%s (%s)", message, code)
 }
 
-func printTimeline(out io.Writer, events []v1.Event, zone *time.Location) error {
+func printTimeline(out io.Writer, events items[v1.Event], zone *time.Location) error {
 	if _, err := fmt.Fprintln(out, "\ntimeline"); err != nil {
 		return err
 	}
 	rows := newTable()
-	for _, e := range events {
+	for _, e := range events.Items {
 		var remarks []string
 		for _, remark := range []string{valueOf(e.TwilioStatus), valueOf(e.ErrorCode), valueOf(e.Detail)} {
 			if remark != "" {

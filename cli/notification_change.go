@@ -22,17 +22,9 @@ While it is being sent, the command waits for what Twilio says. It ends with exi
 notification is canceled. Where nobody can tell whether Twilio took it, it becomes canceled later if it
 turns out that Twilio did not.`,
 		Example: "  todoku notification cancel 0190b0a0-0000-7000-8000-000000000000",
-		Args:    oneArgument("the id that `todoku send` printed"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseNotificationID(args[0])
-			if err != nil {
-				return err
-			}
-			c, err := newClient(cmd)
-			if err != nil {
-				return err
-			}
-			answer, err := ask[v1.Notification](cmd.Context(), c, asking{method: http.MethodPost, path: "/notifications/" + id.String() + "/cancel", repeatable: true})
+		Args:    oneArgument(notifications.argument),
+		RunE: notifications.run(func(cmd *cobra.Command, c *client, path string) error {
+			answer, err := ask[v1.Notification](cmd.Context(), c, asking{method: http.MethodPost, path: path + "/cancel", repeatable: true})
 			if err != nil {
 				return err
 			}
@@ -49,7 +41,7 @@ turns out that Twilio did not.`,
 				return errToldAlready
 			}
 			return err
-		},
+		}),
 	}
 }
 
@@ -61,9 +53,9 @@ func newNotificationReschedule() *cobra.Command {
 		Long:  "Change when a notification is sent, until it is taken to be sent for the first time.",
 		Example: `  todoku notification reschedule 0190b0a0-0000-7000-8000-000000000000 --send-at '2026-04-01 09:00'
   todoku notification reschedule 0190b0a0-0000-7000-8000-000000000000 --send-at 0s    # at once`,
-		Args: oneArgument("the id that `todoku send` printed"),
+		Args: oneArgument(notifications.argument),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseNotificationID(args[0])
+			path, err := notifications.pathOf(args[0])
 			if err != nil {
 				return err
 			}
@@ -79,11 +71,7 @@ func newNotificationReschedule() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			moved, err := call[v1.Notification](cmd.Context(), c, http.MethodPatch, "/notifications/"+id.String(), map[string]time.Time{"send_at": *at})
-			if err != nil {
-				return err
-			}
-			return moved.print(cmd, func(out io.Writer, n v1.Notification) error {
+			return printAnswer(cmd, c, once(http.MethodPatch, path, map[string]time.Time{"send_at": *at}), func(out io.Writer, n v1.Notification) error {
 				_, err := fmt.Fprintf(out, "%s is not sent before %s\n", n.ID, n.SendAt.In(zone).Format(timeLayout))
 				return err
 			})

@@ -1,12 +1,7 @@
 package cli
 
 import (
-	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,9 +12,9 @@ import (
 
 func newNotificationList() *cobra.Command {
 	var (
-		statuses                                   []string
-		channel, phone, reference, from, to, after string
-		limit                                      int
+		statuses                            []string
+		channel, phone, reference, from, to string
+		part                                paging
 	)
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -34,29 +29,20 @@ or as how long ago: 24h. Phone numbers are masked unless the key has the scope p
   todoku notification list --reference order-1234 --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 1 || limit > 200 {
-				return usageErrorf("--limit must be from 1 to 200")
+			query, err := part.query(map[string]string{
+				"status": strings.ToUpper(strings.Join(statuses, ",")), "channel": strings.ToUpper(channel), "phone": phone, "reference": reference,
+			})
+			if err != nil {
+				return err
 			}
-			query := url.Values{"limit": {strconv.Itoa(limit)}}
-			for name, value := range map[string]string{
-				"status": strings.ToUpper(strings.Join(statuses, ",")), "channel": strings.ToUpper(channel),
-				"phone": phone, "reference": reference, "cursor": after,
-			} {
-				if value != "" {
-					query.Set(name, value)
-				}
+			if err := addPeriod(query, from, to); err != nil {
+				return err
 			}
-			for name, value := range map[string]string{"created_from": from, "created_to": to} {
-				if value == "" {
-					continue
-				}
-				at, err := parsePast(value)
-				if err != nil {
-					return err
-				}
-				query.Set(name, at.Format(time.RFC3339))
+			c, err := newClient(cmd)
+			if err != nil {
+				return err
 			}
-			return listNotifications(cmd, query)
+			return listPage(cmd, c, "/notifications", query, "there are no such notifications", notificationTable)
 		},
 	}
 	cmd.Flags().StringSliceVar(&statuses, "status", nil, "only these `statuses`, separated by commas")
@@ -65,44 +51,8 @@ or as how long ago: 24h. Phone numbers are masked unless the key has the scope p
 	cmd.Flags().StringVar(&reference, "reference", "", "only with this `name` of your own")
 	cmd.Flags().StringVar(&from, "from", "", "only accepted at this `time` or later")
 	cmd.Flags().StringVar(&to, "to", "", "only accepted before this `time`")
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most, up to 200")
-	cmd.Flags().StringVar(&after, "cursor", "", "read on after a page: its next `cursor`")
+	part.addFlags(cmd)
 	return cmd
-}
-
-// parsePast is parseMoment, but a duration means how long ago.
-func parsePast(text string) (*time.Time, error) {
-	if ago, err := time.ParseDuration(text); err == nil {
-		return new(time.Now().Add(-ago)), nil
-	}
-	return parseMoment(text, time.Now())
-}
-
-func listNotifications(cmd *cobra.Command, query url.Values) error {
-	c, err := newClient(cmd)
-	if err != nil {
-		return err
-	}
-	zone, err := timezone()
-	if err != nil {
-		return err
-	}
-	page, err := call[v1.NotificationPage](cmd.Context(), c, http.MethodGet, "/notifications?"+query.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	return page.print(cmd, func(out io.Writer, page v1.NotificationPage) error {
-		if len(page.Items) == 0 {
-			_, err := fmt.Fprintln(out, "there are no such notifications")
-			return err
-		}
-		rows := notificationTable(page.Items, zone)
-		if err := rows.print(out); err != nil || page.NextCursor == nil {
-			return err
-		}
-		_, err := fmt.Fprintf(out, "There are more: repeat the command with --cursor %s\n", clean(*page.NextCursor))
-		return err
-	})
 }
 
 // notificationTable has a column of times to send at where one of the notifications has such a time.

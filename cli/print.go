@@ -19,6 +19,17 @@ func timeOr(t *time.Time, zone *time.Location, otherwise string) string {
 	return t.In(zone).Format(timeLayout)
 }
 
+// inZone prints with the zone of DEFAULT_TIMEZONE.
+func inZone[T any](forPeople func(io.Writer, T, *time.Location) error) func(io.Writer, T) error {
+	return func(out io.Writer, value T) error {
+		zone, err := timezone()
+		if err != nil {
+			return err
+		}
+		return forPeople(out, value, zone)
+	}
+}
+
 // items is a collection in the form that the API gives collections.
 type items[T any] struct {
 	Items []T `json:"items"`

@@ -28,28 +28,11 @@ func newScheduleCommand() *cobra.Command {
 	return group
 }
 
-const scheduleIDArgument = "the id of a schedule, as `todoku schedule list` shows it"
-
-// scheduleCommand is a command about one schedule.
+// scheduleCommand is a command about one schedule that has more to say in its help.
 func scheduleCommand(use, short, long, example string, run func(cmd *cobra.Command, c *client, path string) error) *cobra.Command {
-	return &cobra.Command{
-		Use:     use,
-		Short:   short,
-		Long:    long,
-		Example: example,
-		Args:    oneArgument(scheduleIDArgument),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0])
-			if err != nil {
-				return err
-			}
-			c, err := newClient(cmd)
-			if err != nil {
-				return err
-			}
-			return run(cmd, c, fmt.Sprintf("/schedules/%d", id))
-		},
-	}
+	cmd := schedules.command(use, short, example, run)
+	cmd.Long = long
+	return cmd
 }
 
 func newScheduleList() *cobra.Command {
@@ -59,24 +42,12 @@ func newScheduleList() *cobra.Command {
 		Example: "  todoku schedule list\n  todoku schedule list --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := newClient(cmd)
-			if err != nil {
-				return err
-			}
-			all, err := everyPage[v1.Schedule](cmd.Context(), c, "/schedules", url.Values{})
-			if err != nil {
-				return err
-			}
-			return all.print(cmd, func(out io.Writer, schedules items[v1.Schedule]) error {
-				if len(schedules.Items) == 0 {
-					_, err := fmt.Fprintln(out, "there are no schedules: make one with `todoku schedule create`")
-					return err
-				}
+			return listAll(cmd, "/schedules", url.Values{}, "there are no schedules: make one with `todoku schedule create`", func(all []v1.Schedule) *table {
 				rows := newTable("ID", "CHANNEL", "RUNS", "NEXT", "LAST", "SYNC", "NAME")
-				for _, s := range schedules.Items {
+				for _, s := range all {
 					rows.add(strconv.FormatInt(s.ID, 10), string(s.Channel), runsAt(s), nextRun(s), lastRun(s), s.Sync.State, s.Name)
 				}
-				return rows.print(out)
+				return rows
 			})
 		},
 	}
@@ -124,28 +95,13 @@ func outcome(run v1.ScheduleRun) string {
 }
 
 func newScheduleShow() *cobra.Command {
-	return scheduleCommand("show ID", "Show a schedule, its next runs and its last ones", "", "  todoku schedule show 1",
-		func(cmd *cobra.Command, c *client, path string) error {
-			found, err := call[v1.Schedule](cmd.Context(), c, http.MethodGet, path, nil)
-			if err != nil {
-				return err
-			}
-			zone, err := timezone()
-			if err != nil {
-				return err
-			}
-			return found.print(cmd, func(out io.Writer, s v1.Schedule) error { return printSchedule(out, s, zone) })
-		})
+	return schedules.command("show ID", "Show a schedule, its next runs and its last ones", "  todoku schedule show 1", showing(inZone(printSchedule)))
 }
 
 // printSchedule leaves out what there is not.
 func printSchedule(out io.Writer, s v1.Schedule, zone *time.Location) error {
 	rows := newTable()
-	add := func(name, value string) {
-		if value != "" {
-			rows.add(name, value)
-		}
-	}
+	add := rows.addKnown
 	add("id", strconv.FormatInt(s.ID, 10))
 	add("name", s.Name)
 	state := "active"
@@ -210,11 +166,7 @@ func newScheduleResume() *cobra.Command {
 }
 
 func controlSchedule(cmd *cobra.Command, c *client, path, now string) error {
-	changed, err := ask[v1.Schedule](cmd.Context(), c, asking{method: http.MethodPost, path: path, repeatable: true})
-	if err != nil {
-		return err
-	}
-	return changed.print(cmd, func(out io.Writer, s v1.Schedule) error {
+	return printAnswer(cmd, c, asking{method: http.MethodPost, path: path, repeatable: true}, func(out io.Writer, s v1.Schedule) error {
 		if s.IsActive {
 			now += "; next run: " + nextRun(s)
 		}
@@ -227,11 +179,8 @@ func newScheduleTrigger() *cobra.Command {
 	return scheduleCommand("trigger ID", "Run a schedule now, whether or not it is due or active",
 		"Run a schedule now, whether or not it is due or active. Everybody on its list gets a message, each time.", "  todoku schedule trigger 1",
 		func(cmd *cobra.Command, c *client, path string) error {
-			run, err := ask[v1.ScheduleRun](cmd.Context(), c, asking{method: http.MethodPost, path: path + "/trigger", key: uuid.NewString(), repeatable: true})
-			if err != nil {
-				return err
-			}
-			return run.print(cmd, func(out io.Writer, r v1.ScheduleRun) error {
+			q := asking{method: http.MethodPost, path: path + "/trigger", key: uuid.NewString(), repeatable: true}
+			return printAnswer(cmd, c, q, func(out io.Writer, r v1.ScheduleRun) error {
 				_, err := fmt.Fprintf(out, "it runs as batch %s\nNext: todoku batch show %s\n", valueOf(r.BatchID), valueOf(r.BatchID))
 				return err
 			})
@@ -245,11 +194,7 @@ func newScheduleDelete() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			gone, err := ask[struct{}](cmd.Context(), c, asking{method: http.MethodDelete, path: path, etag: found.etag})
-			if err != nil {
-				return err
-			}
-			return gone.print(cmd, func(out io.Writer, _ struct{}) error {
+			return printAnswer(cmd, c, asking{method: http.MethodDelete, path: path, etag: found.etag}, func(out io.Writer, _ struct{}) error {
 				_, err := fmt.Fprintf(out, "schedule %d is deleted\n", found.Value.ID)
 				return err
 			})

@@ -83,11 +83,7 @@ moved to the first moment after it; one that they show twice is taken once, the 
 			if err != nil {
 				return err
 			}
-			created, err := call[v1.Schedule](cmd.Context(), c, http.MethodPost, "/schedules", body)
-			if err != nil {
-				return err
-			}
-			return created.print(cmd, func(out io.Writer, s v1.Schedule) error {
+			return printAnswer(cmd, c, once(http.MethodPost, "/schedules", body), func(out io.Writer, s v1.Schedule) error {
 				_, err := fmt.Fprintf(out, "schedule %d is created; next run: %s\nNext: todoku schedule show %d\n", s.ID, nextRun(s), s.ID)
 				return err
 			})
@@ -126,11 +122,7 @@ time, one of the two is told so, and can look at what it is now.`,
 			if err != nil {
 				return err
 			}
-			changed, err := ask[v1.Schedule](cmd.Context(), c, asking{method: http.MethodPatch, path: path, body: change, etag: found.etag})
-			if err != nil {
-				return err
-			}
-			return changed.print(cmd, func(out io.Writer, s v1.Schedule) error {
+			return printAnswer(cmd, c, asking{method: http.MethodPatch, path: path, body: change, etag: found.etag}, func(out io.Writer, s v1.Schedule) error {
 				_, err := fmt.Fprintf(out, "schedule %d is changed; next run: %s\n", s.ID, nextRun(s))
 				return err
 			})

@@ -36,26 +36,18 @@ func newSenderList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			senders, err := call[items[v1.Sender]](cmd.Context(), c, http.MethodGet, "/senders", nil)
-			if err != nil {
-				return err
-			}
-			zone, err := timezone()
-			if err != nil {
-				return err
-			}
-			return senders.print(cmd, func(out io.Writer, senders items[v1.Sender]) error { return printSenders(out, senders.Items, zone) })
+			return show(cmd, c, "/senders", inZone(printSenders))
 		},
 	}
 }
 
-func printSenders(out io.Writer, senders []v1.Sender, zone *time.Location) error {
-	if len(senders) == 0 {
+func printSenders(out io.Writer, senders items[v1.Sender], zone *time.Location) error {
+	if len(senders.Items) == 0 {
 		_, err := fmt.Fprintln(out, "there are no senders yet: the first send on a channel makes one")
 		return err
 	}
 	rows := newTable("ID", "CHANNEL", "ADDRESS", "PACE", "WAITING", "STATE")
-	for _, s := range senders {
+	for _, s := range senders.Items {
 		pace := "no pacing"
 		if s.SendIntervalMS > 0 {
 			pace = "one each " + (time.Duration(s.SendIntervalMS) * time.Millisecond).String()
@@ -78,24 +70,12 @@ func newSenderResume() *cobra.Command {
 		Short:   "Let a stopped sender go on",
 		Long:    "Let a stopped sender go on. What is HELD is sent then. Resuming a sender that runs changes nothing.",
 		Example: "  todoku sender resume 1",
-		Args:    oneArgument("the id of a sender, as `todoku sender list` shows it"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0])
-			if err != nil {
-				return err
-			}
-			c, err := newClient(cmd)
-			if err != nil {
-				return err
-			}
-			resumed, err := call[v1.Sender](cmd.Context(), c, http.MethodPost, fmt.Sprintf("/senders/%d/resume", id), nil)
-			if err != nil {
-				return err
-			}
-			return resumed.print(cmd, func(out io.Writer, s v1.Sender) error {
+		Args:    oneArgument(senders.argument),
+		RunE: senders.run(func(cmd *cobra.Command, c *client, path string) error {
+			return printAnswer(cmd, c, once(http.MethodPost, path+"/resume", nil), func(out io.Writer, s v1.Sender) error {
 				_, err := fmt.Fprintf(out, "sender %d is %s; %d wait to be sent\n", s.ID, s.State, s.Waiting)
 				return err
 			})
-		},
+		}),
 	}
 }

@@ -35,6 +35,13 @@ func (t *table) add(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
+// addKnown adds a row with a name and a value, unless there is no value.
+func (t *table) addKnown(name, value string) {
+	if value != "" {
+		t.add(name, value)
+	}
+}
+
 func (t *table) print(w io.Writer) error {
 	for _, row := range t.rows {
 		var line strings.Builder

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -32,16 +31,8 @@ the queue unanswered.`,
 			if err != nil {
 				return err
 			}
-			zone, err := timezone()
-			if err != nil {
-				return err
-			}
 			query := url.Values{"within_minutes": {strconv.Itoa(int(within / time.Minute))}}
-			statistics, err := call[v1.InboundStatistics](cmd.Context(), c, http.MethodGet, "/inbound/statistics?"+query.Encode(), nil)
-			if err != nil {
-				return err
-			}
-			return statistics.print(cmd, func(out io.Writer, s v1.InboundStatistics) error { return printInboundStatistics(out, s, zone) })
+			return show(cmd, c, "/inbound/statistics?"+query.Encode(), inZone(printInboundStatistics))
 		},
 	}
 	cmd.Flags().DurationVar(&within, "within", time.Hour, "how far back the calls came in that count")

@@ -60,12 +60,8 @@ for {{time}} must be a time of the day, and a send with 25:00 is refused; there 
 			if err != nil {
 				return err
 			}
-			created, err := call[v1.Template](cmd.Context(), c, http.MethodPost, "/templates",
-				map[string]any{"name": name, "channel": string(wanted), "body": text, "kinds": wantedKinds})
-			if err != nil {
-				return err
-			}
-			return created.print(cmd, func(out io.Writer, t v1.Template) error {
+			body := map[string]any{"name": name, "channel": string(wanted), "body": text, "kinds": wantedKinds}
+			return printAnswer(cmd, c, once(http.MethodPost, "/templates", body), func(out io.Writer, t v1.Template) error {
 				fmt.Fprintf(out, "template %d is created\n", t.ID)
 				_, err := fmt.Fprintf(out, "Use it: todoku send %s --to NUMBER --template %d%s\n", strings.ToLower(string(t.Channel)), t.ID, paramsOf(t))
 				return err
@@ -91,9 +87,9 @@ func newTemplateUpdate() *cobra.Command {
 Notifications that were accepted before keep the version that they were accepted with.`,
 		Example: `  todoku template update 1 --body '{{name}}様、ご予約は明日{{time}}です。'
   todoku template update 1 --name 'evening reminder'`,
-		Args: oneArgument("the id of a template, as `todoku template list` shows it"),
+		Args: oneArgument(templates.argument),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0])
+			path, err := templates.pathOf(args[0])
 			if err != nil {
 				return err
 			}
@@ -118,11 +114,7 @@ Notifications that were accepted before keep the version that they were accepted
 			if err != nil {
 				return err
 			}
-			changed, err := call[v1.Template](cmd.Context(), c, http.MethodPatch, fmt.Sprintf("/templates/%d", id), change)
-			if err != nil {
-				return err
-			}
-			return changed.print(cmd, func(out io.Writer, t v1.Template) error {
+			return printAnswer(cmd, c, once(http.MethodPatch, path, change), func(out io.Writer, t v1.Template) error {
 				_, err := fmt.Fprintf(out, "template %d is changed: version %d\n", t.ID, t.Version)
 				return err
 			})
@@ -170,24 +162,12 @@ func newTemplateList() *cobra.Command {
 			if archived {
 				query.Set("archived", "true")
 			}
-			c, err := newClient(cmd)
-			if err != nil {
-				return err
-			}
-			all, err := everyPage[v1.Template](cmd.Context(), c, "/templates", query)
-			if err != nil {
-				return err
-			}
-			return all.print(cmd, func(out io.Writer, templates items[v1.Template]) error {
-				if len(templates.Items) == 0 {
-					_, err := fmt.Fprintln(out, "there are no templates: make one with `todoku template create`")
-					return err
-				}
+			return listAll(cmd, "/templates", query, "there are no templates: make one with `todoku template create`", func(all []v1.Template) *table {
 				rows := newTable("ID", "CHANNEL", "VERSION", "NAME", "BODY")
-				for _, t := range templates.Items {
+				for _, t := range all {
 					rows.add(strconv.FormatInt(t.ID, 10), string(t.Channel), strconv.Itoa(int(t.Version)), t.Name, notify.Excerpt(t.Body))
 				}
-				return rows.print(out)
+				return rows
 			})
 		},
 	}
@@ -196,31 +176,7 @@ func newTemplateList() *cobra.Command {
 }
 
 func newTemplateShow() *cobra.Command {
-	return &cobra.Command{
-		Use:     "show ID",
-		Short:   "Show a template at its present version",
-		Example: "  todoku template show 1",
-		Args:    oneArgument("the id of a template, as `todoku template list` shows it"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0])
-			if err != nil {
-				return err
-			}
-			zone, err := timezone()
-			if err != nil {
-				return err
-			}
-			c, err := newClient(cmd)
-			if err != nil {
-				return err
-			}
-			found, err := call[v1.Template](cmd.Context(), c, http.MethodGet, fmt.Sprintf("/templates/%d", id), nil)
-			if err != nil {
-				return err
-			}
-			return found.print(cmd, func(out io.Writer, t v1.Template) error { return printTemplate(out, t, zone) })
-		},
-	}
+	return templates.command("show ID", "Show a template at its present version", "  todoku template show 1", showing(inZone(printTemplate)))
 }
 
 func printTemplate(out io.Writer, t v1.Template, zone *time.Location) error {
@@ -261,9 +217,9 @@ func newTemplateRender() *cobra.Command {
 		Use:     "render ID [--param NAME=VALUE]… [--example] [--version VERSION]",
 		Short:   "Show what a recipient would get, without sending it",
 		Example: "  todoku template render 1 --param name=佐藤 --param time=10:00\n  todoku template render 1 --example",
-		Args:    oneArgument("the id of a template, as `todoku template list` shows it"),
+		Args:    oneArgument(templates.argument),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0])
+			path, err := templates.pathOf(args[0])
 			if err != nil {
 				return err
 			}
@@ -279,11 +235,7 @@ func newTemplateRender() *cobra.Command {
 			if cmd.Flags().Changed("version") {
 				asked["version"] = version
 			}
-			preview, err := call[v1.Preview](cmd.Context(), c, http.MethodPost, fmt.Sprintf("/templates/%d/render", id), asked)
-			if err != nil {
-				return err
-			}
-			return preview.print(cmd, printPreview)
+			return printAnswer(cmd, c, once(http.MethodPost, path+"/render", asked), printPreview)
 		},
 	}
 	cmd.Flags().StringArrayVar(&pairs, "param", nil, "a value for a placeholder, as `NAME=VALUE`; may be repeated")

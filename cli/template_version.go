@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,52 +15,21 @@ import (
 	"github.com/todoku/todoku/notify"
 )
 
-const templateIDArgument = "the id of a template, as `todoku template list` shows it"
-
-// templateCommand is a command about one template.
-func templateCommand(use, short, example string, run func(cmd *cobra.Command, c *client, path string) error) *cobra.Command {
-	return &cobra.Command{
-		Use:     use,
-		Short:   short,
-		Example: example,
-		Args:    oneArgument(templateIDArgument),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0])
-			if err != nil {
-				return err
-			}
-			c, err := newClient(cmd)
-			if err != nil {
-				return err
-			}
-			return run(cmd, c, fmt.Sprintf("/templates/%d", id))
-		},
-	}
-}
-
 func newTemplateVersions() *cobra.Command {
-	return templateCommand("versions ID", "List a template's versions", "  todoku template versions 1", func(cmd *cobra.Command, c *client, path string) error {
-		zone, err := timezone()
-		if err != nil {
-			return err
-		}
-		versions, err := call[items[v1.Template]](cmd.Context(), c, http.MethodGet, path+"/versions", nil)
-		if err != nil {
-			return err
-		}
-		return versions.print(cmd, func(out io.Writer, versions items[v1.Template]) error {
+	return templates.command("versions ID", "List a template's versions", "  todoku template versions 1", func(cmd *cobra.Command, c *client, path string) error {
+		return show(cmd, c, path+"/versions", inZone(func(out io.Writer, versions items[v1.Template], zone *time.Location) error {
 			rows := newTable("VERSION", "CREATED", "BODY")
 			for _, t := range versions.Items {
 				rows.add(strconv.Itoa(int(t.Version)), t.CreatedAt.In(zone).Format(timeLayout), notify.Excerpt(t.Body))
 			}
 			return rows.print(out)
-		})
+		}))
 	})
 }
 
 func newTemplateDiff() *cobra.Command {
 	var from, to int
-	cmd := templateCommand("diff ID [--from VERSION] [--to VERSION]", "Compare two versions of a template",
+	cmd := templates.command("diff ID [--from VERSION] [--to VERSION]", "Compare two versions of a template",
 		"  todoku template diff 1\n  todoku template diff 1 --from 1 --to 3", func(cmd *cobra.Command, c *client, path string) error {
 			query := url.Values{}
 			for name, version := range map[string]int{"from": from, "to": to} {
@@ -67,11 +37,7 @@ func newTemplateDiff() *cobra.Command {
 					query.Set(name, strconv.Itoa(version))
 				}
 			}
-			diff, err := call[v1.TemplateDiff](cmd.Context(), c, http.MethodGet, path+"/diff?"+query.Encode(), nil)
-			if err != nil {
-				return err
-			}
-			return diff.print(cmd, printDiff)
+			return show(cmd, c, path+"/diff?"+query.Encode(), printDiff)
 		})
 	cmd.Flags().IntVar(&from, "from", 0, "a `version`; by default the one before --to")
 	cmd.Flags().IntVar(&to, "to", 0, "a `version`; by default the present one")
@@ -109,13 +75,9 @@ func printDiff(out io.Writer, d v1.TemplateDiff) error {
 }
 
 func newTemplateDelete() *cobra.Command {
-	return templateCommand("delete ID", "Delete a template, or archive one that something was sent with", "  todoku template delete 1",
+	return templates.command("delete ID", "Delete a template, or archive one that something was sent with", "  todoku template delete 1",
 		func(cmd *cobra.Command, c *client, path string) error {
-			deleted, err := call[v1.Template](cmd.Context(), c, http.MethodDelete, path, nil)
-			if err != nil {
-				return err
-			}
-			return deleted.print(cmd, func(out io.Writer, t v1.Template) error {
+			return printAnswer(cmd, c, once(http.MethodDelete, path, nil), func(out io.Writer, t v1.Template) error {
 				if t.ArchivedAt == nil {
 					_, err := fmt.Fprintln(out, "the template is deleted")
 					return err
@@ -126,12 +88,8 @@ func newTemplateDelete() *cobra.Command {
 }
 
 func newTemplateArchive(use, short string, archived bool) *cobra.Command {
-	return templateCommand(use+" ID", short, "  todoku template "+use+" 1", func(cmd *cobra.Command, c *client, path string) error {
-		changed, err := call[v1.Template](cmd.Context(), c, http.MethodPatch, path, map[string]bool{"archived": archived})
-		if err != nil {
-			return err
-		}
-		return changed.print(cmd, printArchived)
+	return templates.command(use+" ID", short, "  todoku template "+use+" 1", func(cmd *cobra.Command, c *client, path string) error {
+		return printAnswer(cmd, c, once(http.MethodPatch, path, map[string]bool{"archived": archived}), printArchived)
 	})
 }
 

@@ -7,12 +7,10 @@ package devstack
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -402,50 +400,6 @@ func (s *Stack) preferred(port int) int {
 	return port
 }
 
-// makeSecrets sees to it that there are a key for the API and one for the hashes of numbers. What the user has not set
-// is made up once and kept in the folder. The API's key is there in any case, for the printed curl to read.
-func (s *Stack) makeSecrets() error {
-	keyFile := s.apiKeyFile()
-	key, err := s.env.secret("TODOKU_API_KEY")
-	if err != nil {
-		return err
-	}
-	if key != "" {
-		err = keepFile(keyFile, []byte(key))
-	} else {
-		key, err = keptSecret(keyFile)
-	}
-	if err != nil {
-		return err
-	}
-	s.env.set("TODOKU_API_KEY", key)
-	s.ready.APIKey = key
-	if s.env.has("PHONE_HASH_KEY") {
-		return nil
-	}
-	hashKey, err := keptSecret(filepath.Join(s.options.Dir, "phone-hash-key"))
-	if err != nil {
-		return err
-	}
-	s.env.set("PHONE_HASH_KEY", hashKey)
-	return nil
-}
-
-func (s *Stack) apiKeyFile() string { return filepath.Join(s.options.Dir, "api-key") }
-
-// keptSecret reads a secret from its file, after making one up if there is none.
-func keptSecret(path string) (string, error) {
-	text, err := os.ReadFile(path)
-	if secret := strings.TrimSpace(string(text)); err == nil && secret != "" {
-		return secret, nil
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("read a kept secret: %w", err)
-	}
-	secret := rand.Text() + rand.Text() // 260 bits
-	return secret, keepFile(path, []byte(secret))
-}
-
 // changed is told of a replaced process.
 func (s *Stack) changed(*Child) {
 	s.mu.Lock()
@@ -484,64 +438,4 @@ func (s *Stack) readyNow() Ready {
 		r.PIDs.Workers = append(r.PIDs.Workers, worker.PID())
 	}
 	return r
-}
-
-// printTable shows where everything is and how to send a first SMS. Secrets stay in their files.
-func (s *Stack) printTable() {
-	r := s.Ready()
-	rows := [][2]string{
-		{"API", r.API + "  (its description: /docs)"},
-		{"Temporal", r.Temporal},
-		{"Temporal's Web UI", r.TemporalUI},
-		{"Simulator", r.Simulator},
-		{"Workers", strings.Join(s.workerURLs, " ")},
-		{"Postgres", s.postgresForPeople()},
-		{"API key", shortPath(s.apiKeyFile())},
-		{"Logs", shortPath(filepath.Join(s.options.Dir, "log"))},
-	}
-	s.say("")
-	for _, row := range rows {
-		if row[1] != "" {
-			s.say("  %-18s %s", row[0], row[1])
-		}
-	}
-	to := "090-1234-5678"
-	if r.Simulator == "" {
-		to = "YOUR NUMBER" // the other may be somebody's
-	}
-	s.say(`
-Send a first SMS:
-
-  curl -s %s/api/v1/notifications \
-    -H "Authorization: Bearer $(cat '%s')" \
-    -H 'Content-Type: application/json' \
-    -d '{"channel":"SMS","to":"%s","body":"Hello from Todoku"}'
-
-Ctrl-C stops everything.`, r.API, shortPath(s.apiKeyFile()), to)
-}
-
-// postgresForPeople names the database without its password.
-func (s *Stack) postgresForPeople() string {
-	u, err := url.Parse(s.Ready().DatabaseURL)
-	if s.postgres == nil || err != nil {
-		return "as DATABASE_URL says"
-	}
-	u.User = url.User(u.User.Username())
-	if s.options.ReadyFile == "" {
-		return u.String()
-	}
-	return u.String() + "  (with its password: " + shortPath(s.options.ReadyFile) + ")"
-}
-
-// shortPath is a path as seen from the present folder, if it lies in that.
-func shortPath(path string) string {
-	here, err := os.Getwd()
-	if err != nil {
-		return path
-	}
-	relative, err := filepath.Rel(here, path)
-	if err != nil || strings.HasPrefix(relative, "..") {
-		return path
-	}
-	return relative
 }

@@ -74,9 +74,6 @@ const (
 	FollowUpTask FollowUpAction = "task" // a task for an operator, who is then connected with the caller
 )
 
-// FollowUpActions lists them all.
-var FollowUpActions = []FollowUpAction{FollowUpNone, FollowUpSMS, FollowUpCall, FollowUpTask}
-
 // For is what the policy wants to be done about a call that ended so. reason says why it was turned away.
 func (f FollowUps) For(state InboundState, reason string) FollowUp {
 	switch {

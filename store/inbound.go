@@ -13,11 +13,10 @@ import (
 
 // InboundChange says what events did to a call.
 type InboundChange struct {
-	ID          uuid.UUID
-	State       notify.InboundState
-	Reason      string // of its end, where it has one
-	From, To    string
-	AnsweredAny bool // somebody has answered it
+	ID       uuid.UUID
+	State    notify.InboundState
+	Reason   string // of its end, where it has one
+	From, To string
 }
 
 // RecordInbound writes what was told of calls: the one statement by which their rows move, whoever
@@ -161,7 +160,7 @@ WITH told AS MATERIALIZED (
 		version = c.version + CASE WHEN ` + inboundNews + ` THEN 1 ELSE 0 END,
 		relay_at = CASE WHEN c.told_version < c.version THEN c.relay_at ELSE clock_timestamp() + interval '` + callsWait + `' END,
 		updated_at = clock_timestamp()
-	RETURNING c.id, c.state, coalesce(c.exit_reason, ''), coalesce(c.from_number, ''), coalesce(c.to_number, ''), c.answered_at IS NOT NULL
+	RETURNING c.id, c.state, coalesce(c.exit_reason, ''), coalesce(c.from_number, ''), coalesce(c.to_number, '')
 ), timeline AS (
 	INSERT INTO inbound_call_events (call_id, key, at, kind, word, source, operator, operator_name, reservation, reason)
 	SELECT id, key, at, kind, word, source, operator, operator_name, nullif(reservation, ''), reason

@@ -144,11 +144,5 @@ func (n NewMember) params() map[string]string {
 }
 
 func memberError(doing string, err error) error {
-	switch {
-	case err == nil, errors.Is(err, ErrNotFound):
-		return err
-	case hasCode(err, uniqueViolation):
-		return ErrMemberExists
-	}
-	return fmt.Errorf("%s: %w", doing, err)
+	return explain(doing, err, map[string]error{uniqueViolation: ErrMemberExists})
 }

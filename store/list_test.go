@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/todoku/todoku/devstack/devstacktest"
-	"github.com/todoku/todoku/migrations"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
 )
@@ -132,10 +131,7 @@ const planRows = 100_000
 // Every page is found along an index, also with the statistics of a large ledger, in which nearly
 // all is delivered.
 func TestNoPageReadsTheWholeLedger(t *testing.T) {
-	url := devstacktest.PostgresFromTemplate(t, "ledger", func(url string) error {
-		_, err := migrations.Up(context.Background(), url)
-		return err
-	})
+	url := devstacktest.Ledger(t)
 	db, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)

@@ -11,15 +11,10 @@ import (
 	"github.com/todoku/todoku/notify"
 )
 
-func migrate(url string) error {
-	_, err := migrations.Up(context.Background(), url)
-	return err
-}
-
 // migrateAndWatch makes a ledger that refuses every statement of ours which moves a row otherwise than
 // the table of moves says. The carrier's words are known by what they bring: a rank, a duration, who answered.
 func migrateAndWatch(url string) error {
-	if err := migrate(url); err != nil {
+	if _, err := migrations.Up(context.Background(), url); err != nil {
 		return err
 	}
 	db, err := pgx.Connect(context.Background(), url)

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,13 +21,6 @@ type RecipientList struct {
 }
 
 const listColumns = `l.id, l.name, l.members_count, l.created_at, l.updated_at`
-
-// CreateList adds a list without members. The error is ErrNameTaken when the name is another list's.
-func (s *Store) CreateList(ctx context.Context, name string) (RecipientList, error) {
-	l, err := one(ctx, s, pgx.RowToStructByPos[RecipientList], `
-		INSERT INTO lists AS l (name) VALUES ($1) RETURNING `+listColumns, name)
-	return l, listError("create list", err)
-}
 
 // RenameList gives a list another name. The error is ErrNotFound or ErrNameTaken.
 func (s *Store) RenameList(ctx context.Context, id int64, name string) (RecipientList, error) {
@@ -79,13 +71,5 @@ func (s *Store) ListParams(ctx context.Context, id int64) ([]string, error) {
 }
 
 func listError(doing string, err error) error {
-	switch {
-	case err == nil, errors.Is(err, ErrNotFound):
-		return err
-	case hasCode(err, uniqueViolation):
-		return ErrNameTaken
-	case hasCode(err, foreignKeyViolation):
-		return ErrInUse
-	}
-	return fmt.Errorf("%s: %w", doing, err)
+	return explain(doing, err, map[string]error{uniqueViolation: ErrNameTaken, foreignKeyViolation: ErrInUse})
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -188,13 +187,5 @@ func (s *Store) TemplateUsers(ctx context.Context, id int64) ([]User, error) {
 }
 
 func scheduleError(doing string, err error) error {
-	switch {
-	case err == nil, errors.Is(err, ErrNotFound):
-		return err
-	case hasCode(err, uniqueViolation):
-		return ErrNameTaken
-	case hasCode(err, foreignKeyViolation):
-		return ErrReferenceGone
-	}
-	return fmt.Errorf("%s: %w", doing, err)
+	return explain(doing, err, map[string]error{uniqueViolation: ErrNameTaken, foreignKeyViolation: ErrReferenceGone})
 }

@@ -38,10 +38,6 @@ const (
 	SkipNoSender         SkipReason = "no_sender"         // the channel has nothing to send from
 )
 
-// SkipReasons lists them all.
-var SkipReasons = []SkipReason{SkipTooLate, SkipMissed, SkipInactive, SkipOutsideDates,
-	SkipTemplateArchived, SkipListEmpty, SkipNoRecipients, SkipNoSender}
-
 const scheduleRunColumns = `r.id, r.schedule_id, r.local_time, r.scheduled_at, r.batch_id, r.skip_reason, r.created_at`
 
 // longestHaste is how far Temporal's clock may be ahead of the database's.

@@ -25,11 +25,12 @@ func openStore(t testing.TB) *store.Store {
 // openLedger gives, beside the store, a connection for what no function of the store does.
 func openLedger(t testing.TB) (*store.Store, *pgx.Conn) {
 	t.Helper()
-	name, prepare := "ledger held to the table of moves", migrateAndWatch
+	var url string
 	if _, isBenchmark := t.(*testing.B); isBenchmark {
-		name, prepare = "ledger", migrate
+		url = devstacktest.Ledger(t)
+	} else {
+		url = devstacktest.PostgresFromTemplate(t, "ledger held to the table of moves", migrateAndWatch)
 	}
-	url := devstacktest.PostgresFromTemplate(t, name, prepare)
 	s, err := store.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)

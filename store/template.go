@@ -3,11 +3,9 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/todoku/todoku/notify"
 )
@@ -193,22 +191,5 @@ func scanTemplate(row pgx.CollectableRow) (t Template, err error) {
 }
 
 func templateError(doing string, err error) error {
-	switch {
-	case err == nil, errors.Is(err, ErrNotFound):
-		return err
-	case hasCode(err, uniqueViolation):
-		return ErrNameTaken
-	}
-	return fmt.Errorf("%s: %w", doing, err)
-}
-
-// What Postgres calls rows that must not be (https://www.postgresql.org/docs/current/errcodes-appendix.html).
-const (
-	foreignKeyViolation = "23503"
-	uniqueViolation     = "23505"
-)
-
-func hasCode(err error, code string) bool {
-	var answer *pgconn.PgError
-	return errors.As(err, &answer) && answer.Code == code
+	return explain(doing, err, map[string]error{uniqueViolation: ErrNameTaken})
 }

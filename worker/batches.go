@@ -33,19 +33,7 @@ type Batches struct {
 
 // Run goes on until ctx ends.
 func (b *Batches) Run(ctx context.Context) {
-	failing := false
-	for {
-		err := b.look(ctx)
-		if err != nil && ctx.Err() == nil && !failing {
-			b.Log.Warn("batches wait until the database and Temporal answer again", "error", err)
-		}
-		failing = err != nil
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(batchInterval):
-		}
-	}
+	repeat(ctx, b.Log, batchInterval, "batches wait until the database and Temporal answer again", b.look)
 }
 
 // look does each thing whether or not another one fails.

@@ -38,21 +38,15 @@ type Inbound struct {
 
 // Run goes on until ctx ends.
 func (i *Inbound) Run(ctx context.Context) {
-	failing := false
+	repeat(ctx, i.Log, inboundInterval, "workflows of calls wait until the database and Temporal answer again", i.look)
+}
+
+// look tells until there is no more to tell.
+func (i *Inbound) look(ctx context.Context) error {
 	for {
 		told, err := i.tell(ctx)
-		err = errors.Join(err, i.measure(ctx))
-		if err != nil && ctx.Err() == nil && !failing {
-			i.Log.Warn("workflows of calls wait until the database and Temporal answer again", "error", err)
-		}
-		failing = err != nil
-		if told == inboundLimit && err == nil {
-			continue // there is more
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(inboundInterval):
+		if err = errors.Join(err, i.measure(ctx)); err != nil || told < inboundLimit {
+			return err
 		}
 	}
 }

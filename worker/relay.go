@@ -57,22 +57,15 @@ type Relay struct {
 // Run relays until ctx ends.
 func (r *Relay) Run(ctx context.Context) {
 	r.woken, r.sharded = map[string]time.Time{}, map[int64]time.Time{}
-	failing := false
-	for {
+	waits := false
+	repeat(ctx, r.Log, relayInterval, "relay waits: what is accepted is started when the database and Temporal answer again", func(ctx context.Context) error {
 		err := errors.Join(r.startWaiting(ctx), r.wakeIdle(ctx))
-		if err != nil && ctx.Err() == nil && !failing {
-			r.Log.Warn("relay waits: what is accepted is started when the database and Temporal answer again", "error", err)
-		}
-		if err == nil && failing {
+		if err == nil && waits {
 			r.Log.Info("relay goes on")
 		}
-		failing = err != nil
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(relayInterval):
-		}
-	}
+		waits = err != nil
+		return err
+	})
 }
 
 // startWaiting starts shards for what comes in a surge, and a workflow for each of the others.

@@ -44,19 +44,9 @@ type Schedules struct {
 
 // Run goes on until ctx ends.
 func (s *Schedules) Run(ctx context.Context) {
-	failing := false
-	for {
-		err := errors.Join(s.sync(ctx), s.watch(ctx))
-		if err != nil && ctx.Err() == nil && !failing {
-			s.Log.Warn("schedules wait until the database and Temporal answer again", "error", err)
-		}
-		failing = err != nil
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(schedulesInterval):
-		}
-	}
+	repeat(ctx, s.Log, schedulesInterval, "schedules wait until the database and Temporal answer again", func(ctx context.Context) error {
+		return errors.Join(s.sync(ctx), s.watch(ctx))
+	})
 }
 
 // sync has all schedules synced now and then, and those that were changed and are not synced.

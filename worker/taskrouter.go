@@ -22,20 +22,13 @@ type TaskRouter struct {
 
 // Run goes on until ctx ends.
 func (r *TaskRouter) Run(ctx context.Context) {
-	failing := false
-	for {
-		waits, err := r.Store.TaskRouterWaits(ctx)
-		if err == nil && waits {
-			err = r.Starter.StartTaskRouter(ctx)
-		}
-		if err != nil && ctx.Err() == nil && !failing {
-			r.Log.Warn("runs of TaskRouter wait until the database and Temporal answer again", "error", err)
-		}
-		failing = err != nil
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(taskRouterInterval):
-		}
+	repeat(ctx, r.Log, taskRouterInterval, "runs of TaskRouter wait until the database and Temporal answer again", r.start)
+}
+
+func (r *TaskRouter) start(ctx context.Context) error {
+	waits, err := r.Store.TaskRouterWaits(ctx)
+	if err == nil && waits {
+		err = r.Starter.StartTaskRouter(ctx)
 	}
+	return err
 }

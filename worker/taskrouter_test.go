@@ -1,8 +1,6 @@
 package worker_test
 
 import (
-	"encoding/json"
-	"net/http"
 	"testing"
 	"time"
 
@@ -21,19 +19,7 @@ calls: {number: '+15005550006'}
 `
 
 // writes is how often something was changed at TaskRouter, or at a number.
-func (h *house) writes() int {
-	h.t.Helper()
-	res, err := http.Get(h.carrier + "/_simulator/stats")
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	var stats struct{ Writes int }
-	if err := json.NewDecoder(res.Body).Decode(&stats); err != nil {
-		h.t.Fatal(err)
-	}
-	return stats.Writes
-}
+func (h *house) writes() int { h.t.Helper(); return h.twilio.Stats().Writes }
 
 // awaitTaskRouterRun waits until a run is over.
 func (h *house) awaitTaskRouterRun(id uuid.UUID) store.TaskRouterRun {

@@ -2,12 +2,10 @@ package worker_test
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -16,11 +14,9 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/todoku/todoku/activities"
-	"github.com/todoku/todoku/carrier"
+	"github.com/todoku/todoku/carrier/carriertest"
 	"github.com/todoku/todoku/devstack/devstacktest"
-	"github.com/todoku/todoku/migrations"
 	"github.com/todoku/todoku/notify"
-	"github.com/todoku/todoku/simulator"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
 	"github.com/todoku/todoku/taskrouter"
@@ -40,29 +36,19 @@ type house struct {
 	starter *starter.Starter
 	sender  int64
 	health  string
-	carrier string // the simulator's address
+	twilio  *carriertest.Twilio
 	stop    func()
 }
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	url := devstacktest.PostgresFromTemplate(t, "ledger", func(url string) error {
-		_, err := migrations.Up(context.Background(), url)
-		return err
-	})
+	url := devstacktest.Ledger(t)
 	s, err := store.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	sim := simulator.New(simulator.Options{})
-	server := httptest.NewServer(sim)
-	t.Cleanup(func() { server.Close(); sim.Close() })
-	c, err := carrier.New(carrier.Options{AccountSID: "AC" + strings.Repeat("0", 32), AuthToken: "token", APIURL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	twilio := carriertest.Start(t)
 	t.Setenv("TEMPORAL_ADDRESS", devstacktest.Temporal(t))
 	logger := slog.New(slog.DiscardHandler)
 	temporal, err := starter.Dial("", logger)
@@ -70,7 +56,7 @@ func newHouse(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(temporal.Close)
-	h := &house{t: t, store: s, starter: temporal, carrier: server.URL}
+	h := &house{t: t, store: s, starter: temporal, twilio: twilio}
 	if h.sender, err = s.EnsureSender(t.Context(), notify.SMS, "+15005550006"); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +68,7 @@ func newHouse(t *testing.T) *house {
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
 	go func() {
-		w := worker.Worker{Store: s, Starter: temporal, Log: logger, Activities: &activities.Activities{Store: s, Carrier: c, Log: logger,
+		w := worker.Worker{Store: s, Starter: temporal, Log: logger, Activities: &activities.Activities{Store: s, Carrier: twilio.Client, Log: logger,
 			Terms: activities.Terms{ShardSize: 100, StatusCheckDelay: time.Second, AmbiguityWindow: time.Second, SendDeadline: time.Hour,
 				Batch: func(notify.Channel) activities.BatchTerms {
 					return activities.BatchTerms{Sender: "+15005550006", ShardSize: 1, Countries: []string{"US"}}
@@ -109,19 +95,7 @@ func newHouse(t *testing.T) *house {
 }
 
 // creates is how many messages the simulator accepted.
-func (h *house) creates() int {
-	h.t.Helper()
-	res, err := http.Get(h.carrier + "/_simulator/stats")
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	var stats struct{ Creates int }
-	if err := json.NewDecoder(res.Body).Decode(&stats); err != nil {
-		h.t.Fatal(err)
-	}
-	return stats.Creates
-}
+func (h *house) creates() int { h.t.Helper(); return h.twilio.Stats().Creates }
 
 func (h *house) accept(n int) []uuid.UUID {
 	h.t.Helper()

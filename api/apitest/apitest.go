@@ -20,7 +20,6 @@ import (
 	"github.com/todoku/todoku/api"
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/devstack/devstacktest"
-	"github.com/todoku/todoku/migrations"
 	"github.com/todoku/todoku/settings"
 	"github.com/todoku/todoku/store"
 )
@@ -67,10 +66,7 @@ func StartDraining(t testing.TB, delay time.Duration) *API {
 
 func start(t testing.TB, drainDelay time.Duration, environ []string) *API {
 	t.Helper()
-	database := devstacktest.PostgresFromTemplate(t, "api", func(databaseURL string) error {
-		_, err := migrations.Up(context.Background(), databaseURL)
-		return err
-	})
+	database := devstacktest.Ledger(t)
 	a := &API{t: t, Workflows: newWorkflows(), Database: newWire(t, database), log: &logged{}}
 	a.Settings = load(t, a.Database.url(t, database), environ)
 	a.Store = open(t, database)

@@ -119,10 +119,7 @@ func (a *API) listBatches(ctx context.Context, in *struct {
 		return nil, a.fail(ctx, err)
 	}
 	var page BatchPage
-	if len(found) > in.Limit {
-		found = found[:in.Limit]
-		page.NextCursor = known(cursorAfter(found[in.Limit-1].Place()))
-	}
+	found, page.NextCursor = cutPage(found, in.Limit, func(last store.Batch) string { return cursorAfter(last.Place()) })
 	page.Items = mapped(found, a.showBatch)
 	return &struct{ Body BatchPage }{page}, nil
 }

@@ -6,41 +6,22 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
 )
-
-// batchRequest is a bulk request without its recipients: members of the JSON object, or parameters of
-// the query where the body is a file.
-type batchRequest struct {
-	Channel         string  `json:"channel" enum:"SMS,CALL" example:"SMS"`
-	Body            *string `json:"body,omitempty" doc:"What every recipient reads or hears. Either body or template_id."`
-	TemplateID      *int64  `json:"template_id,omitempty" doc:"A template of the same channel; its current version is used."`
-	ListID          *int64  `json:"list_id,omitempty" doc:"A list, whose members are the recipients; their parameters that the template does not have are left out."`
-	Name            *string `json:"name,omitempty" maxLength:"100" doc:"Your own name for the batch."`
-	SendAt          *string `json:"send_at,omitempty" format:"date-time" example:"2026-04-01T10:00:00+09:00" doc:"Nothing is sent before: RFC 3339 with an offset, up to 35 days ahead."`
-	AllowDuplicates *bool   `json:"allow_duplicates,omitempty" doc:"true: the same number with the same parameters twice gets two. Otherwise the second one is SKIPPED."`
-	DryRun          *bool   `json:"dry_run,omitempty" doc:"true: nothing is accepted; the answer says what would be."`
-}
-
-const recipientsField = "recipients"
 
 // BatchPreview is what a batch would be.
 type BatchPreview struct {
@@ -53,20 +34,6 @@ type BatchPreview struct {
 	Rejected          []store.Rejected `json:"rejected" nullable:"false" doc:"The first 100 of them."`
 	IgnoredColumns    []string         `json:"ignored_columns,omitempty" nullable:"false"`
 	WaitingBeforehand int64            `json:"waiting_beforehand" doc:"What waits to be sent by the same sender."`
-}
-
-// batchDraft is a request that was read and is right, as far as it can be without its recipients.
-type batchDraft struct {
-	store.NewNotification // what each of them has
-	name                  *string
-	template              *notify.Template
-	kinds                 map[string]notify.ParamKind // of its placeholders
-	ignored               []string
-	columns               []string
-	isCSV                 bool
-	listID                *int64 // has the recipients, in the place of body
-	allowTwins, dryRun    bool
-	body                  *spool
 }
 
 // acceptBatch answers POST /batches. It is no operation of huma's, which would hold the body in memory.
@@ -103,199 +70,6 @@ func (a *API) acceptBatch(c *gin.Context) error {
 		return a.previewBatch(c, draft, rows)
 	}
 	return a.writeBatch(c, draft, rows, once)
-}
-
-// readBatch reads all but the recipients, and says everything that is wrong with it.
-func (a *API) readBatch(ctx context.Context, query url.Values, isCSV bool, body *spool) (*batchDraft, error) {
-	members, err := queryMembers(query, isCSV)
-	if err != nil {
-		return nil, err
-	}
-	if !isCSV {
-		inBody, hasRecipients, err := jsonMembers(body, recipientsField)
-		if err != nil {
-			return nil, err
-		}
-		switch _, hasList := inBody["list_id"]; {
-		case hasList && hasRecipients:
-			return nil, problem.Only("/list_id", problem.RecipientsOrList, "give either recipients or list_id, and not both")
-		case !hasList && !hasRecipients:
-			return nil, problem.Only("/recipients", problem.Required, "the field recipients is missing: add it, or list_id")
-		}
-		for name, value := range members { // dry_run
-			inBody[name] = value
-		}
-		members = inBody
-	}
-	var req batchRequest
-	wrong := readMembers(members, &req)
-	draft := &batchDraft{isCSV: isCSV, body: body, listID: req.ListID, name: req.Name,
-		allowTwins: req.AllowDuplicates != nil && *req.AllowDuplicates, dryRun: req.DryRun != nil && *req.DryRun}
-	draft.Channel = checkChannel(&wrong, req.Channel)
-	draft.SendAt = checkSendAt(&wrong, req.SendAt, time.Now())
-	checkBatchName(&wrong, req.Name)
-	if err := a.checkBatchContent(ctx, &wrong, req, draft); err != nil {
-		return nil, err
-	}
-	if err := a.checkBatchList(ctx, &wrong, isCSV, req.ListID); err != nil {
-		return nil, err
-	}
-	if err := a.checkSender(ctx, &wrong, &draft.NewNotification); err != nil {
-		return nil, err
-	}
-	draft.RequireHuman = draft.Channel == notify.Call && a.Settings.CallRequireHuman
-	return draft, wrong.Problem()
-}
-
-// queryMembers makes members of the query's parameters.
-func queryMembers(query url.Values, isCSV bool) (map[string]jsontext.Value, error) {
-	members := map[string]jsontext.Value{}
-	t := reflect.TypeFor[batchRequest]()
-	for name, values := range query {
-		field, ok := t.FieldByNameFunc(func(of string) bool {
-			f, _ := t.FieldByName(of)
-			tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			return tag == name
-		})
-		switch {
-		case !ok || !isCSV && name != "dry_run":
-			return nil, problem.New(problem.ParameterInvalid, "the query has a parameter that this address does not know: remove it")
-		case len(values) != 1:
-			return nil, problem.Newf(problem.ParameterInvalid, "the query has the parameter %s more than once: keep one", name)
-		case !utf8.ValidString(values[0]):
-			return nil, notUTF8(name)
-		}
-		kind := field.Type.Kind()
-		if kind == reflect.Pointer {
-			kind = field.Type.Elem().Kind()
-		}
-		raw := jsontext.Value(values[0])
-		if kind == reflect.String || !raw.IsValid() {
-			raw, _ = jsontext.AppendQuote(nil, values[0]) // it is UTF-8
-		}
-		members[name] = raw
-	}
-	return members, nil
-}
-
-func notUTF8(parameter string) error {
-	return problem.Newf(problem.ParameterNotUTF8, "the parameter %s is not UTF-8: encode it so, and write each byte as %%XX", parameter)
-}
-
-// jsonMembers reads the members of the object but for those of one field, which has many: it must be an
-// array, and its syntax is checked.
-func jsonMembers(body *spool, many string) (members map[string]jsontext.Value, hasMany bool, err error) {
-	decoder := jsontext.NewDecoder(body)
-	malformed := func(err error) error { return unreadable(err, decoder.InputOffset()) }
-	switch kind := decoder.PeekKind(); kind {
-	case '{':
-	case 0:
-		_, err := decoder.ReadToken()
-		return nil, false, malformed(err)
-	default:
-		return nil, false, problem.Only("", problem.WrongType, "expected an object")
-	}
-	if _, err := decoder.ReadToken(); err != nil {
-		return nil, false, malformed(err)
-	}
-	members = map[string]jsontext.Value{}
-	for decoder.PeekKind() != '}' {
-		token, err := decoder.ReadToken()
-		if err != nil {
-			return nil, false, malformed(err)
-		}
-		name := token.String()
-		if name == many && decoder.PeekKind() == '[' {
-			hasMany = true
-			if err := decoder.SkipValue(); err != nil {
-				return nil, false, malformed(err)
-			}
-			continue
-		}
-		value, err := decoder.ReadValue()
-		if err != nil {
-			return nil, false, malformed(err)
-		}
-		if name == many {
-			return nil, false, problem.Only(pointerTo("", many), problem.WrongType, "expected an array")
-		}
-		members[name] = value.Clone()
-	}
-	if _, err := decoder.ReadToken(); err != nil {
-		return nil, false, malformed(err)
-	}
-	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, false, problem.Newf(problem.TrailingData, "something follows the JSON value at byte %d: send one JSON object and nothing after it", decoder.InputOffset())
-	}
-	return members, hasMany, body.rewind()
-}
-
-func checkBatchName(wrong *problem.Details, name *string) {
-	if name == nil || wrong.At("/name") {
-		return
-	}
-	switch length := utf8.RuneCountInString(*name); {
-	case length > longestTemplateName:
-		wrong.Add("/name", problem.NameTooLong, fmt.Sprintf("the name has %d characters, and %d are allowed: shorten it", length, longestTemplateName))
-	case strings.ContainsFunc(*name, unicode.IsControl):
-		wrong.Add("/name", problem.NameControl, "the name has control characters: remove them")
-	}
-}
-
-// checkBatchContent takes the body, or the template's current version.
-func (a *API) checkBatchContent(ctx context.Context, wrong *problem.Details, req batchRequest, draft *batchDraft) error {
-	hasBody, hasTemplate := req.Body != nil || wrong.At("/body"), req.TemplateID != nil || wrong.At("/template_id")
-	switch {
-	case hasBody && hasTemplate:
-		wrong.Add("/body", problem.BodyOrTemplate, "both body and template_id are given: keep one of them")
-	case !hasBody && !hasTemplate:
-		wrong.Add("/body", problem.BodyOrTemplate, "there is nothing to send: give body or template_id")
-	case req.Body != nil:
-		draft.Message = req.Body
-		checkText(wrong, "/body", draft.Channel, *req.Body)
-	case req.TemplateID != nil && !wrong.At("/template_id"):
-		return a.checkBatchTemplate(ctx, wrong, *req.TemplateID, draft)
-	}
-	return nil
-}
-
-func (a *API) checkBatchList(ctx context.Context, wrong *problem.Details, isCSV bool, id *int64) error {
-	if id == nil || wrong.At("/list_id") {
-		return nil
-	}
-	if isCSV {
-		wrong.Add("/list_id", problem.RecipientsOrList, "the file has the recipients: leave list_id out, or send it as JSON")
-		return nil
-	}
-	_, err := a.Store.RecipientList(ctx, *id)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		wrong.Add("/list_id", problem.ListNotFound, "there is no list with this id: see GET /api/v1/lists")
-	case err != nil:
-		return a.fail(ctx, err)
-	}
-	return nil
-}
-
-func (a *API) checkBatchTemplate(ctx context.Context, wrong *problem.Details, id int64, draft *batchDraft) error {
-	template, err := a.Store.Template(ctx, id)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		wrong.Add("/template_id", problem.TemplateNotFound, "there is no template with this id: see GET /api/v1/templates")
-		return nil
-	case err != nil:
-		return a.fail(ctx, err)
-	case draft.Channel != "" && template.Channel != draft.Channel:
-		wrong.Add("/template_id", problem.TemplateChannelMismatch, fmt.Sprintf("the template is for the channel %s: use one for %s", template.Channel, draft.Channel))
-	}
-	checkNotArchived(wrong, template)
-	draft.TemplateID, draft.TemplateVersion = &template.ID, &template.Version
-	parsed, err := notify.ParseTemplate(template.Body)
-	if err != nil {
-		return a.fail(ctx, fmt.Errorf("read template %d: %w", template.ID, err))
-	}
-	draft.template, draft.kinds = &parsed, template.Kinds
-	return nil
 }
 
 // startRows begins to read the recipients. A file must have a column for each parameter.

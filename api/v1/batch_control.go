@@ -63,12 +63,7 @@ func (a *API) resumeBatch(ctx context.Context, in *batchInput) (*batchOutput, er
 	if err := a.controlled(ctx, in.ID, resumed, err); err != nil {
 		return nil, err
 	}
-	b, err := a.findBatch(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	a.wakeBatch(b)
-	return &batchOutput{a.showBatch(b)}, nil
+	return a.changedBatch(ctx, in.ID)
 }
 
 // controlled says why a batch could not be controlled.
@@ -149,7 +144,12 @@ func (a *API) changeBatch(ctx context.Context, in *struct {
 			return nil, err
 		}
 	}
-	b, err := a.findBatch(ctx, in.ID)
+	return a.changedBatch(ctx, in.ID)
+}
+
+// changedBatch answers with a batch whose workflows are to act on a change.
+func (a *API) changedBatch(ctx context.Context, id uuid.UUID) (*batchOutput, error) {
+	b, err := a.findBatch(ctx, id)
 	if err != nil {
 		return nil, err
 	}

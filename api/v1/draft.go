@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -77,57 +74,61 @@ func (a *API) checkNumber(wrong *problem.Details, channel notify.Channel, typed 
 	return number
 }
 
-const longestReference = 255
-
-func checkReference(wrong *problem.Details, reference *string) {
-	switch text := valueOf(reference); {
-	case utf8.RuneCountInString(text) > longestReference:
-		wrong.Add("/reference", problem.ReferenceTooLong, fmt.Sprintf("the reference has %d characters, and %d are allowed: shorten it", utf8.RuneCountInString(text), longestReference))
-	case strings.ContainsFunc(text, unicode.IsControl):
-		wrong.Add("/reference", problem.ReferenceControl, "the reference has control characters: remove them")
-	}
-}
-
 // checkContent takes the body, or the template's current version with its parameters.
 func (a *API) checkContent(ctx context.Context, wrong *problem.Details, req sendRequest, draft *store.NewNotification) error {
-	hasBody, hasTemplate := req.Body != nil || wrong.At("/body"), req.TemplateID != nil || wrong.At("/template_id")
-	switch {
-	case hasBody && hasTemplate:
-		wrong.Add("/body", problem.BodyOrTemplate, "both body and template_id are given: keep one of them")
-	case !hasBody && !hasTemplate:
-		wrong.Add("/body", problem.BodyOrTemplate, "there is nothing to send: give body or template_id")
-	case req.Body != nil:
-		draft.Message = req.Body
-		checkText(wrong, "/body", draft.Channel, *req.Body)
-	}
+	checkBody(wrong, req.Body, req.TemplateID, draft)
 	if req.TemplateID != nil {
 		return a.checkTemplate(ctx, wrong, req, draft)
 	}
-	if req.Params != nil && !hasTemplate {
+	if req.Params != nil && !wrong.At("/template_id") {
 		wrong.Add("/params", problem.ParamsWithoutTemplate, "parameters need a template: give template_id, or leave params out")
 	}
 	return nil
 }
 
-func (a *API) checkTemplate(ctx context.Context, wrong *problem.Details, req sendRequest, draft *store.NewNotification) error {
-	template, err := a.Store.Template(ctx, *req.TemplateID)
+// checkBody takes the text, where that is what is sent and not a template.
+func checkBody(wrong *problem.Details, body *string, templateID *int64, draft *store.NewNotification) {
+	hasBody, hasTemplate := body != nil || wrong.At("/body"), templateID != nil || wrong.At("/template_id")
+	switch {
+	case hasBody && hasTemplate:
+		wrong.Add("/body", problem.BodyOrTemplate, "both body and template_id are given: keep one of them")
+	case !hasBody && !hasTemplate:
+		wrong.Add("/body", problem.BodyOrTemplate, "there is nothing to send: give body or template_id")
+	case body != nil:
+		draft.Message = body
+		checkText(wrong, "/body", draft.Channel, *body)
+	}
+}
+
+// findTemplate reads the template that something new is to be sent with, nil where there is none, and
+// says what is wrong with it. The channel is empty where that is wrong itself.
+func (a *API) findTemplate(ctx context.Context, wrong *problem.Details, id int64, channel notify.Channel) (*store.Template, error) {
+	template, err := a.Store.Template(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		wrong.Add("/template_id", problem.TemplateNotFound, "there is no template with this id: see GET /api/v1/templates")
-		return nil
+		return nil, nil
 	case err != nil:
-		return a.fail(ctx, err)
+		return nil, a.fail(ctx, err)
 	}
 	checkNotArchived(wrong, template)
-	if draft.Channel != "" && template.Channel != draft.Channel {
-		wrong.Add("/template_id", problem.TemplateChannelMismatch, fmt.Sprintf("the template is for the channel %s: use one for %s", template.Channel, draft.Channel))
+	if channel != "" && template.Channel != channel {
+		wrong.Add("/template_id", problem.TemplateChannelMismatch, fmt.Sprintf("the template is for the channel %s: use one for %s", template.Channel, channel))
+	}
+	return &template, nil
+}
+
+func (a *API) checkTemplate(ctx context.Context, wrong *problem.Details, req sendRequest, draft *store.NewNotification) error {
+	template, err := a.findTemplate(ctx, wrong, *req.TemplateID, draft.Channel)
+	if template == nil {
+		return err
 	}
 	draft.TemplateID, draft.TemplateVersion, draft.Params = &template.ID, &template.Version, req.Params
 	if draft.Params == nil {
 		draft.Params = map[string]string{}
 	}
 	if !wrong.At("/params") {
-		_, err = a.fill(ctx, wrong, template, draft.Params)
+		_, err = a.fill(ctx, wrong, *template, draft.Params)
 	}
 	return err
 }

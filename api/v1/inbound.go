@@ -100,10 +100,7 @@ func (a *API) listInboundCalls(ctx context.Context, in *inboundListInput) (*stru
 		return nil, a.fail(ctx, err)
 	}
 	var page InboundCallPage
-	if len(found) > in.Limit {
-		found = found[:in.Limit]
-		page.NextCursor = known(cursorAfter(found[in.Limit-1].Place()))
-	}
+	found, page.NextCursor = cutPage(found, in.Limit, func(last store.InboundCall) string { return cursorAfter(last.Place()) })
 	page.Items = mapped(found, func(c store.InboundCall) InboundCall { return a.showInbound(ctx, c) })
 	return &struct{ Body InboundCallPage }{page}, nil
 }

@@ -93,10 +93,7 @@ func (a *API) listMembers(ctx context.Context, in *struct {
 		return nil, a.listProblem(ctx, err)
 	}
 	var page MemberPage
-	if len(members) > in.Limit {
-		members = members[:in.Limit]
-		page.NextCursor = known(idCursor("member", members[in.Limit-1].ID))
-	}
+	members, page.NextCursor = cutPage(members, in.Limit, func(last store.ListMember) string { return idCursor("member", last.ID) })
 	page.Items = mapped(members, func(m store.ListMember) Member { return showMember(ctx, m) })
 	return &struct{ Body MemberPage }{page}, nil
 }

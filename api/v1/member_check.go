@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/language"
@@ -88,9 +87,6 @@ func readParams(wrong *problem.Details, typed map[string]string) map[string]stri
 	}
 	return params
 }
-
-// isHidden reports whether a character is neither read nor breaks a line or a column.
-func isHidden(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }
 
 func (c *memberCheck) readTimezone(wrong *problem.Details, name string) *string {
 	if name == "" {

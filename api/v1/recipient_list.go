@@ -79,10 +79,7 @@ func (a *API) listLists(ctx context.Context, in *struct {
 		return nil, a.fail(ctx, err)
 	}
 	var page ListPage
-	if len(lists) > in.Limit {
-		lists = lists[:in.Limit]
-		page.NextCursor = known(idCursor("list", lists[in.Limit-1].ID))
-	}
+	lists, page.NextCursor = cutPage(lists, in.Limit, func(last store.RecipientList) string { return idCursor("list", last.ID) })
 	page.Items = mapped(lists, showList)
 	return &struct{ Body ListPage }{page}, nil
 }

@@ -167,10 +167,7 @@ func (a *API) listSchedules(ctx context.Context, in *struct {
 		return nil, a.fail(ctx, err)
 	}
 	var page SchedulePage
-	if len(schedules) > in.Limit {
-		schedules = schedules[:in.Limit]
-		page.NextCursor = known(idCursor("schedule", schedules[in.Limit-1].ID))
-	}
+	schedules, page.NextCursor = cutPage(schedules, in.Limit, func(last store.Schedule) string { return idCursor("schedule", last.ID) })
 	runs, err := a.Store.ScheduleRuns(ctx, shownRuns, mapped(schedules, func(s store.Schedule) int64 { return s.ID })...)
 	if err != nil {
 		return nil, a.fail(ctx, err)

@@ -3,11 +3,8 @@ package v1
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/notify"
@@ -18,7 +15,6 @@ const (
 	defaultCatchup  = 10 * time.Minute
 	shortestCatchup = 10 * time.Second // Temporal's
 	longestCatchup  = 24 * time.Hour
-	longestNote     = 500
 	namedMisfits    = 5
 )
 
@@ -128,47 +124,26 @@ func checkCatchup(wrong *problem.Details, typed *string, window *time.Duration) 
 	*window = d
 }
 
-// checkNote lets people write several lines.
-func checkNote(wrong *problem.Details, pointer string, note *string) {
-	text := valueOf(note)
-	switch length := utf8.RuneCountInString(text); {
-	case wrong.At(pointer):
-	case length > longestNote:
-		wrong.Add(pointer, problem.NoteTooLong, fmt.Sprintf("the note has %d characters, and %d are allowed: shorten it", length, longestNote))
-	case strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }):
-		wrong.Add(pointer, problem.NoteControl, "the note has control characters: remove them")
-	}
-}
-
 // checkScheduleReferences looks for the template and the list, and whether they fit each other.
 func (a *API) checkScheduleReferences(ctx context.Context, wrong *problem.Details, terms *store.ScheduleTerms) error {
 	var template *store.Template
+	var err error
 	if !wrong.At("/template_id") {
-		found, err := a.Store.Template(ctx, terms.TemplateID)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			wrong.Add("/template_id", problem.TemplateNotFound, "there is no template with this id: see GET /api/v1/templates")
-		case err != nil:
-			return a.fail(ctx, err)
-		case found.ArchivedAt != nil:
-			wrong.Add("/template_id", problem.TemplateArchived, "the template is archived: use another one, or bring it back")
-		case terms.Channel != "" && found.Channel != terms.Channel:
-			wrong.Add("/template_id", problem.TemplateChannelMismatch, fmt.Sprintf("the template is for the channel %s: use one for %s", found.Channel, terms.Channel))
-		default:
-			template = &found
+		if template, err = a.findTemplate(ctx, wrong, terms.TemplateID, terms.Channel); err != nil {
+			return err
 		}
 	}
 	if wrong.At("/list_id") {
 		return nil
 	}
-	_, err := a.Store.RecipientList(ctx, terms.ListID)
+	_, err = a.Store.RecipientList(ctx, terms.ListID)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		wrong.Add("/list_id", problem.ListNotFound, "there is no list with this id: see GET /api/v1/lists")
 		return nil
 	case err != nil:
 		return a.fail(ctx, err)
-	case template == nil || len(template.Params) == 0:
+	case template == nil || wrong.At("/template_id") || len(template.Params) == 0:
 		return nil
 	}
 	misfits, err := a.Store.ListMisfits(ctx, terms.ListID, template.Params, namedMisfits)

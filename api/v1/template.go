@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -124,10 +121,7 @@ func (a *API) listTemplates(ctx context.Context, in *struct {
 		return nil, a.fail(ctx, err)
 	}
 	var page TemplatePage
-	if len(templates) > in.Limit {
-		templates = templates[:in.Limit]
-		page.NextCursor = known(idCursor("template", templates[in.Limit-1].ID))
-	}
+	templates, page.NextCursor = cutPage(templates, in.Limit, func(last store.Template) string { return idCursor("template", last.ID) })
 	page.Items = mapped(templates, showTemplate)
 	return &struct{ Body TemplatePage }{page}, nil
 }
@@ -219,20 +213,6 @@ func (a *API) templateProblem(ctx context.Context, err error) error {
 // noTemplate is for an id in the path; in a body it is one of the details.
 func noTemplate() error {
 	return problem.New(problem.TemplateNotFound, "there is no template with the id in the path: see GET /api/v1/templates").WithStatus(http.StatusNotFound)
-}
-
-const longestTemplateName = 100
-
-func checkName(wrong *problem.Details, name string) {
-	switch length := utf8.RuneCountInString(name); {
-	case wrong.At("/name"):
-	case strings.TrimSpace(name) == "":
-		wrong.Add("/name", problem.NameEmpty, "the name is empty: write one")
-	case length > longestTemplateName:
-		wrong.Add("/name", problem.NameTooLong, fmt.Sprintf("the name has %d characters, and %d are allowed: shorten it", length, longestTemplateName))
-	case strings.ContainsFunc(name, unicode.IsControl):
-		wrong.Add("/name", problem.NameControl, "the name has control characters: remove them")
-	}
 }
 
 // checkTemplateBody returns the names of the placeholders.

@@ -206,20 +206,10 @@ func (l *Ledger) InboundRows(ctx context.Context) ([]InboundRow, error) {
 // AwaitInboundClosed waits until nothing is left to be done about any call or, when nothing has changed
 // for so long, gives up. It returns how many are open then.
 func (l *Ledger) AwaitInboundClosed(ctx context.Context, patience time.Duration) (left int, err error) {
-	left, changed := -1, time.Now()
-	for {
-		var now int
-		err := l.pool.QueryRow(ctx, `SELECT count(*) FROM inbound_calls WHERE closed_at IS NULL`).Scan(&now)
-		switch {
-		case err == nil && now == 0:
-			return 0, nil
-		case err == nil && now != left:
-			left, changed = now, time.Now()
-		case time.Since(changed) > patience || ctx.Err() != nil:
-			return left, err
-		}
-		sleep(ctx, 100*time.Millisecond)
-	}
+	return awaitNone(ctx, patience, func() (open int, err error) {
+		err = l.pool.QueryRow(ctx, `SELECT count(*) FROM inbound_calls WHERE closed_at IS NULL`).Scan(&open)
+		return open, err
+	})
 }
 
 // InboundTimeline tells, a line for each event, what happened to a call, without its number.

@@ -90,9 +90,15 @@ func (l *Ledger) Statuses(ctx context.Context, batch uuid.UUID) (map[notify.Stat
 // AwaitSettled waits until nothing with the reference is unsettled, or, when nothing has settled for so
 // long, gives up and returns how much is not. An outage of the database is waited for too.
 func (l *Ledger) AwaitSettled(ctx context.Context, reference string, patience time.Duration) (left int, err error) {
+	return awaitNone(ctx, patience, func() (int, error) { return l.Unsettled(ctx, reference) })
+}
+
+// awaitNone waits until count finds nothing or, when it has found the same, or has failed, for so long,
+// gives up and returns what it found last.
+func awaitNone(ctx context.Context, patience time.Duration, count func() (int, error)) (left int, err error) {
 	left, changed := -1, time.Now()
 	for {
-		now, err := l.Unsettled(ctx, reference)
+		now, err := count()
 		switch {
 		case err == nil && now == 0:
 			return 0, nil

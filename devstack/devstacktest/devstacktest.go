@@ -4,7 +4,7 @@
 //	func TestMain(m *testing.M) { devstacktest.Main(m) }
 //
 //	func TestSomething(t *testing.T) {
-//		db := devstacktest.PostgresFromTemplate(t, "ledger", migrations.Up)
+//		db := devstacktest.Ledger(t)
 //		temporal := devstacktest.Temporal(t)
 //		…
 //	}
@@ -24,6 +24,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/todoku/todoku/devstack"
+	"github.com/todoku/todoku/migrations"
 )
 
 // startWithin limits the start of a server. It is generous: several test programs start theirs at once.
@@ -114,6 +115,15 @@ func PostgresFromTemplate(t testing.TB, name string, migrate func(databaseURL st
 		t.Fatalf("make the template database %q: %v", name, err)
 	}
 	return newDatabase(t, template)
+}
+
+// Ledger gives the URL of a fresh database with the schema of this version, and no rows.
+func Ledger(t testing.TB) string {
+	t.Helper()
+	return PostgresFromTemplate(t, "ledger", func(databaseURL string) error {
+		_, err := migrations.Up(context.Background(), databaseURL)
+		return err
+	})
 }
 
 // newDatabase copies a template into a database for one test.

@@ -54,10 +54,7 @@ func (a *API) listNotifications(ctx context.Context, in *listInput) (*pageOutput
 		return nil, a.fail(ctx, err)
 	}
 	var page NotificationPage
-	if len(found) > in.Limit {
-		found = found[:in.Limit]
-		page.NextCursor = known(cursorAfter(found[in.Limit-1].Place()))
-	}
+	found, page.NextCursor = cutPage(found, in.Limit, func(last store.Notification) string { return cursorAfter(last.Place()) })
 	language := notify.MatchLanguage(in.AcceptLanguage)
 	page.Items = mapped(found, func(n store.Notification) Notification { return a.shown(ctx, n, language) })
 	return &pageOutput{string(language), "Accept-Language", page}, nil

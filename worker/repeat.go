@@ -1,0 +1,25 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// repeat does one thing again and again, with a pause after each time, until ctx ends. That it fails is
+// logged once, with what that means, and then not again before it has succeeded.
+func repeat(ctx context.Context, log *slog.Logger, pause time.Duration, meaning string, do func(context.Context) error) {
+	failing := false
+	for {
+		err := do(ctx)
+		if err != nil && ctx.Err() == nil && !failing {
+			log.Warn(meaning, "error", err)
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
