@@ -233,6 +233,38 @@ func TestLimitsHoldExactlyHoweverManyDecide(t *testing.T) {
 	}
 }
 
+// A call's time is told by another machine than the database's.
+func TestTheLimitOfASecondHoldsWhateverTheClocksSay(t *testing.T) {
+	for name, skew := range map[string]time.Duration{"behind": -time.Hour, "ahead": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			s, db := openLedger(t)
+			old := arrive(store.InboundLimits{}, "")
+			old.Event.At = old.Event.At.Add(skew)
+			if _, err := s.AdmitInbound(t.Context(), old); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.Exec(t.Context(), `UPDATE inbound_calls SET created_at = now() - interval '2 seconds'`); err != nil {
+				t.Fatal(err)
+			}
+			taken := 0
+			for range 6 {
+				a := arrive(store.InboundLimits{PerSecond: 3}, "")
+				a.Event.At = a.Event.At.Add(skew)
+				admissions, err := s.AdmitInbound(t.Context(), a)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if admissions[0].TurnedAway == "" {
+					taken++
+				}
+			}
+			if taken != 3 {
+				t.Errorf("%d of 6 are taken, want 3", taken)
+			}
+		})
+	}
+}
+
 func TestACallThatIsAnnouncedAgainKeepsItsDecision(t *testing.T) {
 	s := openStore(t)
 	limits := store.InboundLimits{Open: 1}
