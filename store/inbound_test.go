@@ -360,6 +360,48 @@ func TestAFollowUpWaitsForWhatChangedMeanwhile(t *testing.T) {
 	}
 }
 
+// A caller who was turned away may hear for long why, and press the key after nothing was decided to be done.
+func TestALateWishIsFollowedUpUnlessSomethingWas(t *testing.T) {
+	s := openStore(t)
+	for _, test := range []struct {
+		action notify.FollowUpAction
+		again  bool
+	}{{notify.FollowUpNone, true}, {notify.FollowUpTask, false}} {
+		id, events := newCall([]notify.InboundEvent{
+			happened(0, notify.WordReceived), happened(0, notify.WordTurnedAway, because("closed")), happened(59, notify.WordCallbackRequested),
+		})
+		if _, err := s.RecordInbound(t.Context(), events[:2]...); err != nil {
+			t.Fatal(err)
+		}
+		if decided, err := s.DecideInboundFollowUp(t.Context(), id, 1, store.InboundFollowUp{Action: test.action, Reason: "because"}); err != nil || !decided {
+			t.Fatal(decided, err)
+		}
+		if err := s.MarkInboundTask(t.Context(), id, "WT1"); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := s.RecordInbound(t.Context(), events[2]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := s.InboundCall(t.Context(), id)
+		if err != nil || c.State != notify.InboundCallback || (c.FollowUp == nil) != test.again || (c.FollowUpReason == nil) != test.again || (c.ClosedAt == nil) != test.again {
+			t.Errorf("after %s: %+v, error %v", test.action, c, err)
+		}
+		if test.again {
+			if decided, err := s.DecideInboundFollowUp(t.Context(), id, c.Version, store.InboundFollowUp{Action: notify.FollowUpNone}); err != nil || !decided {
+				t.Error(decided, err)
+			}
+			if _, err := s.RecordInbound(t.Context(), events...); err != nil { // repeats ask for nothing
+				t.Fatal(err)
+			}
+			if c, err := s.InboundCall(t.Context(), id); err != nil || c.ClosedAt == nil {
+				t.Errorf("a repeated wish opens it again: %+v, error %v", c, err)
+			}
+		}
+	}
+}
+
 func TestNewsOfACallReachItsWorkflowOnce(t *testing.T) {
 	s, db := openLedger(t)
 	id, events := newCall([]notify.InboundEvent{happened(0, notify.WordReceived), happened(5, notify.WordWaiting), happened(7, notify.WordHungUp)})
