@@ -29,6 +29,7 @@ type Calls struct {
 	Logger    *slog.Logger
 	PublicURL string              // of TODOKU_PUBLIC_URL, without a slash at its end
 	Region    string              // of callers of whom nothing else tells the language
+	Countries []string            // that may be called
 	HashKey   []byte              // of the keyed hash by which numbers are found
 	Limits    store.InboundLimits // how many are taken at the same time, and in a second
 
@@ -200,7 +201,7 @@ func (c *Calls) wait(ctx *gin.Context) {
 	if policy.Hold.Say != "" {
 		hears = append(hears, say(policy.Hold.Say))
 	}
-	key := callbackKey(policy, call.From)
+	key := c.callbackKey(policy, call.From)
 	if key == "" {
 		c.write(ctx, append(hears, music)...)
 		return
@@ -233,7 +234,7 @@ func (c *Calls) wish(ctx *gin.Context) (s sentences, wished, ok bool) {
 	}
 	policy, err := c.policies.now(ctx.Request.Context())
 	s = speaking(policy, c.Region)
-	if err != nil || p.key == "" || p.key != callbackKey(policy, p.event.From) {
+	if err != nil || p.key == "" || p.key != c.callbackKey(policy, p.event.From) {
 		return s, false, true
 	}
 	if _, err := c.events.Do(ctx.Request.Context(), p.event); err != nil {

@@ -262,9 +262,10 @@ func TestWhoeverWaitsHearsThePlaceAndMayAskForACallback(t *testing.T) {
 	}
 }
 
-// Nobody could call back somebody who shows no number, so nothing is offered, and no key is taken for a wish.
-func TestWhoeverShowsNoNumberIsPromisedNoCallback(t *testing.T) {
-	for n, from := range []string{"", "anonymous", "Restricted", "+266696687", "sip:bob@example.com", "client:bob"} {
+// Nobody could call back somebody who shows no number, or one of a country that is not called, so nothing is offered,
+// and no key is taken for a wish.
+func TestWhoeverCannotBeCalledIsPromisedNoCallback(t *testing.T) {
+	for n, from := range []string{"", "anonymous", "Restricted", "+266696687", "sip:bob@example.com", "client:bob", "+442079460018"} {
 		t.Run(from, func(t *testing.T) {
 			a := receiving(t, openHouse(), "INBOUND_MAX_CALLS=1")
 			hidden := "From=" + from

@@ -65,10 +65,14 @@ const (
 	holdPause   = 15 // seconds of silence where there is no hold music
 )
 
-// callbackKey is the key that asks to be called back. Empty: that is not offered, or not to a caller who showed
-// no number: nobody could keep the promise.
-func callbackKey(p notify.InboundPolicy, from string) string {
-	if _, err := notify.ParsePhoneNumber(from, ""); err != nil {
+// callbackKey is the key that asks to be called back. Empty: that is not offered, or not to a caller who showed no
+// number, or one that may not be called: nobody could keep the promise.
+func (c *Calls) callbackKey(p notify.InboundPolicy, from string) string {
+	number, err := notify.ParsePhoneNumber(from, "")
+	if err == nil && p.FollowUps.Requested.Action != notify.FollowUpTask { // operators call everywhere
+		err = number.Accepts(notify.Call, c.Countries)
+	}
+	if err != nil {
 		return ""
 	}
 	return p.CallbackKey
@@ -78,7 +82,7 @@ func callbackKey(p notify.InboundPolicy, from string) string {
 func (c *Calls) apologise(p notify.InboundPolicy, from string, words notify.Prompt, otherwise string) []twiml.Element {
 	s := speaking(p, c.Region)
 	hears := prompt(words, otherwise)
-	key := callbackKey(p, from)
+	key := c.callbackKey(p, from)
 	if key == "" {
 		return append(hears, say(s.goodbye), &twiml.VoiceHangup{})
 	}
