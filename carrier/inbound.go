@@ -190,7 +190,7 @@ func ParseAssignment(form url.Values, now time.Time) (Assignment, error) {
 	}
 	e.Key, e.Kind = "assignment "+e.Reservation, "assignment"
 	if e.Word == "" {
-		e.Word = notify.WordReserved
+		e.Word = notify.WordRinging
 	}
 	var worker struct {
 		ContactURI string `json:"contact_uri"`

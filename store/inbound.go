@@ -116,7 +116,7 @@ WITH told AS MATERIALIZED (
 			(array_agg(from_hash ORDER BY from_number) FILTER (WHERE from_hash IS NOT NULL))[1] AS from_hash, min(to_number) AS to_number,
 			min(at) FILTER (WHERE word = 'received') AS received_at,
 			min(at) FILTER (WHERE word IN ('waiting', 'holding')) AS waiting_at,
-			min(at) FILTER (WHERE word = 'reserved') AS reserved_at
+			min(at) FILTER (WHERE word IN ('reserved', 'ringing')) AS reserved_at
 		FROM told
 		WHERE call_sid IS NOT NULL AND word <> 'callback_task'
 		GROUP BY id

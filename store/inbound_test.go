@@ -86,6 +86,11 @@ var inboundStories = []struct {
 	{"turned away, and asked to be called back", []notify.InboundEvent{
 		happened(0, notify.WordReceived), happened(0, notify.WordTurnedAway, because("closed")), happened(8, notify.WordCallbackRequested), happened(9, notify.WordHungUp),
 	}, "CALLBACK_REQUESTED ended=8"},
+	{"released, and asked about once more", []notify.InboundEvent{
+		happened(5, notify.WordWaiting), happened(6, notify.WordReserved, by(mari, "WR1")), happened(20, notify.WordReleased, by(mari, "WR1")),
+		happened(25, notify.WordRinging, by(mari, "WR1")),
+	}, "WAITING waiting=5"},
+	{"asked about, and nothing else was told", []notify.InboundEvent{happened(0, notify.WordReceived), happened(6, notify.WordRinging, by(mari, "WR1"))}, "RESERVED operator=Mari"},
 }
 
 func told(c store.InboundCall) string {
@@ -476,8 +481,8 @@ func TestFigures(t *testing.T) {
 	}
 	f.LongestWait, f.AverageTalk, f.AverageAnswer = 0, 0, 0
 	want := store.InboundFigures{
-		Received: 1, Waiting: 2, Reserved: 2, Answered: 1,
-		Calls: 13, Offered: 10, Handled: 3, InTime: 3, Abandoned: 1, TimedOut: 1, Callbacks: 2, TurnedAway: 1,
+		Received: 1, Waiting: 3, Reserved: 3, Answered: 1,
+		Calls: 15, Offered: 11, Handled: 3, InTime: 3, Abandoned: 1, TimedOut: 1, Callbacks: 2, TurnedAway: 1,
 	}
 	if f != want {
 		t.Errorf("got  %+v\nwant %+v", f, want)
