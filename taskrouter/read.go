@@ -351,7 +351,10 @@ func (v value) object() map[string]any {
 	return object
 }
 
-const maxDepth = 20
+const (
+	maxDepth = 20
+	maxExact = 1<<53 - 1 // beyond it whole numbers run together in those who read JSON (RFC 8259, section 6)
+)
 
 // decode turns a value into what encoding/json makes of the same.
 func (v value) decode(depth int) (any, error) {
@@ -394,6 +397,9 @@ func (v value) decode(depth int) (any, error) {
 		var number float64
 		if err := v.node.Decode(&number); err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
 			return nil, fmt.Errorf("%s is no number that JSON has", v.node.Value)
+		}
+		if v.node.Tag == "!!int" && math.Abs(number) > maxExact {
+			return nil, fmt.Errorf("%s is a larger number than is kept exactly: write it in quotes", v.key)
 		}
 		return number, nil
 	case "!!bool":
