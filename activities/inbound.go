@@ -70,7 +70,8 @@ func (a *Activities) FollowInbound(ctx context.Context, id uuid.UUID) (InboundNe
 				continue
 			}
 		case c.FollowUp == nil:
-			if next.In = time.Until(*c.EndedAt) + grace(c.State); next.In <= 0 {
+			// Twilio's clock may be ahead of ours, and the caller waits.
+			if next.In = min(0, time.Until(*c.EndedAt)) + grace(c.State); next.In <= 0 {
 				next.In = 0
 				if err := a.followUp(ctx, c); err != nil {
 					return InboundNext{}, err
@@ -126,6 +127,9 @@ func (a *Activities) followUp(ctx context.Context, c store.InboundCall) error {
 	policy, err := a.Store.InboundPolicy(ctx)
 	if err != nil {
 		return err
+	}
+	if !policy.SetUp() && c.State != notify.InboundFinished {
+		decision.Reason = "nothing is set up that says what is done about callers"
 	}
 	wanted := policy.FollowUps.For(c.State, valueOf(c.Reason))
 	if wanted.Action != "" && wanted.Action != notify.FollowUpNone {
@@ -197,11 +201,17 @@ func (a *Activities) draftFollowUp(ctx context.Context, c store.InboundCall, cha
 	}, nil
 }
 
+// errNoWorkspace is mended by an apply: the next try after it makes the task.
+var errNoWorkspace = errors.New("a task of calling back waits: nothing is set up at TaskRouter; todoku taskrouter apply sets it up")
+
 // makeCallbackTask makes the task that was decided upon, or finds it.
 func (a *Activities) makeCallbackTask(ctx context.Context, c store.InboundCall) error {
 	policy, err := a.Store.InboundPolicy(ctx)
 	if err != nil {
 		return err
+	}
+	if !policy.SetUp() {
+		return errNoWorkspace
 	}
 	sid, err := a.Carrier.EnsureCallbackTask(ctx, carrier.CallbackTask{
 		WorkspaceSID: policy.WorkspaceSID, WorkflowSID: policy.WorkflowSID, CallID: c.ID, Called: valueOf(c.To), Attributes: policy.TaskAttributes,

@@ -80,7 +80,7 @@ func TestWhatIsDoneAboutACaller(t *testing.T) {
 		"nobody answered":               {sorry, mobile, []notify.InboundWord{notify.WordWaiting, notify.WordTimedOut}, notify.FollowUpCall, ""},
 		"spoke with somebody":           {sorry, mobile, []notify.InboundWord{notify.WordAnswered, notify.WordHungUp}, notify.FollowUpNone, ""},
 		"nothing is wanted":             {sorry, mobile, []notify.InboundWord{notify.WordTurnedAway}, notify.FollowUpNone, ""},
-		"nothing is set up":             {notify.InboundPolicy{}, mobile, []notify.InboundWord{notify.WordHungUp}, notify.FollowUpNone, ""},
+		"nothing is set up":             {notify.InboundPolicy{}, mobile, []notify.InboundWord{notify.WordHungUp}, notify.FollowUpNone, "nothing is set up that says what is done about callers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newInboundBench(t, test.policy)
@@ -122,6 +122,41 @@ func TestACallThatHasJustEndedWaitsForLateEvents(t *testing.T) {
 	}
 	id = b.inboundCall("+819012345678", 10*time.Second, notify.WordTurnedAway)
 	if next := b.follow(id); next.Done || next.In < 40*time.Second || next.In > time.Minute {
+		t.Errorf("next is %+v", next)
+	}
+}
+
+func TestAFollowUpDoesNotWaitForAnotherClock(t *testing.T) {
+	b := newInboundBench(t, sorry)
+	id := b.inboundCall("+819012345678", -time.Hour, notify.WordHungUp)
+	if next := b.follow(id); next.Done || next.In > 5*time.Second {
+		t.Errorf("next is %+v", next)
+	}
+}
+
+func TestATaskOfCallingBackWaitsUntilSomethingIsSetUp(t *testing.T) {
+	policy := sorry
+	policy.FollowUps.Requested.Action = notify.FollowUpTask
+	b := newInboundBench(t, policy)
+	id := b.inboundCall("+819012345678", time.Minute, notify.WordCallbackRequested)
+	c, err := b.Store.InboundCall(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Store.DecideInboundFollowUp(t.Context(), id, c.Version, store.InboundFollowUp{Action: notify.FollowUpTask}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Store.ForgetInboundPolicy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.FollowInbound(t.Context(), id); err == nil || !strings.Contains(err.Error(), "todoku taskrouter apply") {
+		t.Errorf("error %v", err)
+	}
+	policy = b.callCentre()
+	if err := b.Store.SaveInboundPolicy(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	if next := b.follow(id); !next.Done || next.FollowUp != notify.FollowUpTask || len(b.tasks(policy.WorkspaceSID)) != 1 {
 		t.Errorf("next is %+v", next)
 	}
 }

@@ -30,8 +30,7 @@ func (c *Client) EnsureCallbackTask(ctx context.Context, task CallbackTask) (sid
 		return "", err
 	}
 	for _, found := range page.Tasks {
-		var attributes taskAttributes
-		if json.Unmarshal([]byte(text(found.Attributes)), &attributes) == nil && attributes.CallBack == task.CallID {
+		if readAttributes(text(found.Attributes)).CallBack == task.CallID {
 			return text(found.Sid), nil
 		}
 	}

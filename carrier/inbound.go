@@ -190,7 +190,7 @@ func ParseAssignment(form url.Values, now time.Time) (Assignment, error) {
 	}
 	e.Key, e.Kind = "assignment "+e.Reservation, "assignment"
 	if e.Word == "" {
-		e.Word = notify.WordReserved
+		e.Word = notify.WordRinging
 	}
 	var worker struct {
 		ContactURI string `json:"contact_uri"`
@@ -204,21 +204,31 @@ const CallbackAttribute = "todoku_callback_for"
 
 // taskAttributes are those that <Enqueue> gives to a call's task, and ours.
 type taskAttributes struct {
-	CallSID  string    `json:"call_sid"`
-	From     string    `json:"from"`
-	To       string    `json:"to"`
-	CallBack uuid.UUID `json:"todoku_callback_for"`
+	CallSID  string
+	From     string
+	To       string
+	CallBack uuid.UUID
+}
+
+// readAttributes leaves out what is of another shape: a filter or another program may have written it, and the call
+// must be found all the same.
+func readAttributes(text string) (a taskAttributes) {
+	var all map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &all) != nil {
+		return a // of somebody else's task, whatever it is
+	}
+	for name, into := range map[string]any{"call_sid": &a.CallSID, "from": &a.From, "to": &a.To, CallbackAttribute: &a.CallBack} {
+		_ = json.Unmarshal(all[name], into) // what has another shape stays empty
+	}
+	return a
 }
 
 func taskEvent(form url.Values, now time.Time) (notify.InboundEvent, taskAttributes, error) {
-	var attributes taskAttributes
 	sid := form.Get("TaskSid")
 	if !taskSID.MatchString(sid) {
-		return notify.InboundEvent{}, attributes, errTaskSID
+		return notify.InboundEvent{}, taskAttributes{}, errTaskSID
 	}
-	if json.Unmarshal([]byte(form.Get("TaskAttributes")), &attributes) != nil {
-		attributes = taskAttributes{} // of somebody else's task, whatever it is
-	}
+	attributes := readAttributes(form.Get("TaskAttributes"))
 	e := notify.InboundEvent{CallID: notify.InboundID(sid), TaskSID: sid, At: happenedAt(form, now), Source: notify.FromWebhook}
 	switch {
 	case attributes.CallBack != uuid.Nil:

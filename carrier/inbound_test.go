@@ -49,6 +49,15 @@ func TestTaskEventsMeanWhatTaskRouterDocuments(t *testing.T) {
 	}
 }
 
+func TestATaskIsFoundByItsCallWhateverItsOtherAttributesAre(t *testing.T) {
+	for _, more := range []string{`"from": 5`, `"to": ["x"]`, `"todoku_callback_for": "x"`, `"todoku_callback_for": {}`, `"from": null`, `"call": {"deep": [1]}`} {
+		e, _, err := ParseTaskEvent(taskForm("EventType=task.created", `TaskAttributes={`+more+`, "call_sid": "`+someCallSID+`"}`), now)
+		if err != nil || e.CallSID != someCallSID || e.Word != notify.WordWaiting {
+			t.Errorf("%s: %+v, %v", more, e, err)
+		}
+	}
+}
+
 func TestWhenItHappened(t *testing.T) {
 	for name, test := range map[string]struct {
 		fields []string

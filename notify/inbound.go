@@ -44,6 +44,7 @@ const (
 	WordReceived          InboundWord = "received"           // it came in
 	WordWaiting           InboundWord = "waiting"            // TaskRouter has a task for it
 	WordHolding           InboundWord = "holding"            // it hears the hold music
+	WordRinging           InboundWord = "ringing"            // we are asked what to do with the operator who was chosen
 	WordReserved          InboundWord = "reserved"           // an operator was chosen
 	WordReleased          InboundWord = "released"           // and did not take it
 	WordAnswered          InboundWord = "answered"           // an operator took it
@@ -73,6 +74,7 @@ type InboundMeaning struct {
 var inboundMeanings = map[InboundWord]InboundMeaning{
 	WordReceived: {Phase: InboundReceived, Tier: 1},
 	WordHolding:  {Phase: InboundWaiting, Tier: 2},
+	WordRinging:  {Phase: InboundReserved, Tier: 2}, // it has no time of its own, and may be asked again after the operator has declined
 	WordWaiting:  {Phase: InboundWaiting, Tier: 3},
 	WordReserved: {Phase: InboundReserved, Tier: 3},
 	WordReleased: {Phase: InboundWaiting, Tier: 3},

@@ -115,7 +115,7 @@ WITH told AS MATERIALIZED (
 			(array_agg(from_hash ORDER BY from_number) FILTER (WHERE from_hash IS NOT NULL))[1] AS from_hash, min(to_number) AS to_number,
 			min(at) FILTER (WHERE word = 'received') AS received_at,
 			min(at) FILTER (WHERE word IN ('waiting', 'holding')) AS waiting_at,
-			min(at) FILTER (WHERE word = 'reserved') AS reserved_at
+			min(at) FILTER (WHERE word IN ('reserved', 'ringing')) AS reserved_at
 		FROM told
 		WHERE call_sid IS NOT NULL AND word <> 'callback_task'
 		GROUP BY id
@@ -157,6 +157,10 @@ WITH told AS MATERIALIZED (
 			ORDER BY rank DESC, at, reason
 			LIMIT 1
 		),
+		(follow_up, follow_up_reason, closed_at) = (
+			SELECT CASE WHEN NOT again THEN c.follow_up END, CASE WHEN NOT again THEN c.follow_up_reason END, CASE WHEN NOT again THEN c.closed_at END
+			FROM (SELECT coalesce(` + inboundReopened + `, false) AS again) AS decision
+		),
 		version = c.version + CASE WHEN ` + inboundNews + ` THEN 1 ELSE 0 END,
 		relay_at = CASE WHEN c.told_version < c.version THEN c.relay_at ELSE clock_timestamp() + interval '` + callsWait + `' END,
 		updated_at = clock_timestamp()
@@ -169,6 +173,11 @@ WITH told AS MATERIALIZED (
 	ON CONFLICT (call_id, key) DO NOTHING
 )
 SELECT * FROM moved`
+
+// inboundReopened is the condition under which it is decided anew what is done about a caller: nothing was, and the
+// caller has asked to be called back after all. A long message may be heard before a key is pressed.
+const inboundReopened = `(c.follow_up = 'none' AND c.answered_at IS NULL AND excluded.answered_at IS NULL
+				AND excluded.exit = 'CALLBACK_REQUESTED' AND excluded.exit_rank > c.exit_rank)`
 
 // inboundNews is the condition under which what is told changes a call's state or operator.
 const inboundNews = `(c.answered_at IS NULL AND excluded.answered_at IS NOT NULL

@@ -56,7 +56,8 @@ func (s *Store) AdmitInbound(ctx context.Context, arrivals ...InboundArrival) ([
 			), lately AS (
 				SELECT count(*) AS calls
 				FROM inbound_calls
-				WHERE received_at > clock_timestamp() - interval '1 second' AND exit IS DISTINCT FROM 'TURNED_AWAY'
+				WHERE created_at > clock_timestamp() - interval '1 second' -- by the clock of the database: received_at is the API's
+					AND received_at IS NOT NULL AND exit IS DISTINCT FROM 'TURNED_AWAY'
 			), decided AS (
 				SELECT id, place, CASE
 					WHEN known THEN CASE WHEN exit = 'TURNED_AWAY' THEN exit_reason ELSE '' END

@@ -86,6 +86,11 @@ var inboundStories = []struct {
 	{"turned away, and asked to be called back", []notify.InboundEvent{
 		happened(0, notify.WordReceived), happened(0, notify.WordTurnedAway, because("closed")), happened(8, notify.WordCallbackRequested), happened(9, notify.WordHungUp),
 	}, "CALLBACK_REQUESTED ended=8"},
+	{"released, and asked about once more", []notify.InboundEvent{
+		happened(5, notify.WordWaiting), happened(6, notify.WordReserved, by(mari, "WR1")), happened(20, notify.WordReleased, by(mari, "WR1")),
+		happened(25, notify.WordRinging, by(mari, "WR1")),
+	}, "WAITING waiting=5"},
+	{"asked about, and nothing else was told", []notify.InboundEvent{happened(0, notify.WordReceived), happened(6, notify.WordRinging, by(mari, "WR1"))}, "RESERVED operator=Mari"},
 }
 
 func told(c store.InboundCall) string {
@@ -233,6 +238,38 @@ func TestLimitsHoldExactlyHoweverManyDecide(t *testing.T) {
 	}
 }
 
+// A call's time is told by another machine than the database's.
+func TestTheLimitOfASecondHoldsWhateverTheClocksSay(t *testing.T) {
+	for name, skew := range map[string]time.Duration{"behind": -time.Hour, "ahead": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			s, db := openLedger(t)
+			old := arrive(store.InboundLimits{}, "")
+			old.Event.At = old.Event.At.Add(skew)
+			if _, err := s.AdmitInbound(t.Context(), old); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.Exec(t.Context(), `UPDATE inbound_calls SET created_at = now() - interval '2 seconds'`); err != nil {
+				t.Fatal(err)
+			}
+			taken := 0
+			for range 6 {
+				a := arrive(store.InboundLimits{PerSecond: 3}, "")
+				a.Event.At = a.Event.At.Add(skew)
+				admissions, err := s.AdmitInbound(t.Context(), a)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if admissions[0].TurnedAway == "" {
+					taken++
+				}
+			}
+			if taken != 3 {
+				t.Errorf("%d of 6 are taken, want 3", taken)
+			}
+		})
+	}
+}
+
 func TestACallThatIsAnnouncedAgainKeepsItsDecision(t *testing.T) {
 	s := openStore(t)
 	limits := store.InboundLimits{Open: 1}
@@ -328,6 +365,48 @@ func TestAFollowUpWaitsForWhatChangedMeanwhile(t *testing.T) {
 	}
 }
 
+// A caller who was turned away may hear for long why, and press the key after nothing was decided to be done.
+func TestALateWishIsFollowedUpUnlessSomethingWas(t *testing.T) {
+	s := openStore(t)
+	for _, test := range []struct {
+		action notify.FollowUpAction
+		again  bool
+	}{{notify.FollowUpNone, true}, {notify.FollowUpTask, false}} {
+		id, events := newCall([]notify.InboundEvent{
+			happened(0, notify.WordReceived), happened(0, notify.WordTurnedAway, because("closed")), happened(59, notify.WordCallbackRequested),
+		})
+		if _, err := s.RecordInbound(t.Context(), events[:2]...); err != nil {
+			t.Fatal(err)
+		}
+		if decided, err := s.DecideInboundFollowUp(t.Context(), id, 1, store.InboundFollowUp{Action: test.action, Reason: "because"}); err != nil || !decided {
+			t.Fatal(decided, err)
+		}
+		if err := s.MarkInboundTask(t.Context(), id, "WT1"); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := s.RecordInbound(t.Context(), events[2]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := s.InboundCall(t.Context(), id)
+		if err != nil || c.State != notify.InboundCallback || (c.FollowUp == nil) != test.again || (c.FollowUpReason == nil) != test.again || (c.ClosedAt == nil) != test.again {
+			t.Errorf("after %s: %+v, error %v", test.action, c, err)
+		}
+		if test.again {
+			if decided, err := s.DecideInboundFollowUp(t.Context(), id, c.Version, store.InboundFollowUp{Action: notify.FollowUpNone}); err != nil || !decided {
+				t.Error(decided, err)
+			}
+			if _, err := s.RecordInbound(t.Context(), events...); err != nil { // repeats ask for nothing
+				t.Fatal(err)
+			}
+			if c, err := s.InboundCall(t.Context(), id); err != nil || c.ClosedAt == nil {
+				t.Errorf("a repeated wish opens it again: %+v, error %v", c, err)
+			}
+		}
+	}
+}
+
 func TestNewsOfACallReachItsWorkflowOnce(t *testing.T) {
 	s, db := openLedger(t)
 	id, events := newCall([]notify.InboundEvent{happened(0, notify.WordReceived), happened(5, notify.WordWaiting), happened(7, notify.WordHungUp)})
@@ -402,8 +481,8 @@ func TestFigures(t *testing.T) {
 	}
 	f.LongestWait, f.AverageTalk, f.AverageAnswer = 0, 0, 0
 	want := store.InboundFigures{
-		Received: 1, Waiting: 2, Reserved: 2, Answered: 1,
-		Calls: 13, Offered: 10, Handled: 3, InTime: 3, Abandoned: 1, TimedOut: 1, Callbacks: 2, TurnedAway: 1,
+		Received: 1, Waiting: 3, Reserved: 3, Answered: 1,
+		Calls: 15, Offered: 11, Handled: 3, InTime: 3, Abandoned: 1, TimedOut: 1, Callbacks: 2, TurnedAway: 1,
 	}
 	if f != want {
 		t.Errorf("got  %+v\nwant %+v", f, want)

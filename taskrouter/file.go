@@ -78,6 +78,8 @@ type Calls struct {
 	AnsweredBy AnsweredBy // what answers
 	Policy     notify.InboundPolicy
 	AfterCall  string // the activity that follows a call; empty: none
+
+	callbackLine int // of the key that asks to be called back
 }
 
 // AnsweredBy is what a number's "a call comes in" points at.
@@ -199,32 +201,43 @@ func readTarget(v value) (t Target) {
 func (c *Calls) read(v value) {
 	p := &c.Policy
 	v.mapping("calls", fields{
-		"number":          {read: func(v value) { c.Number = v.phoneNumber() }},
-		"answered_by":     {read: func(v value) { c.AnsweredBy = AnsweredBy(v.oneOf(string(Webhook), string(Studio))) }},
-		"greeting":        {read: func(v value) { p.Greeting = readPrompt(v) }},
-		"hold":            {read: func(v value) { p.Hold = readPrompt(v) }},
-		"closed":          {read: func(v value) { p.Closed = readPrompt(v) }},
-		"busy":            {read: func(v value) { p.Busy = readPrompt(v) }},
-		"task_attributes": {read: func(v value) { p.TaskAttributes = v.object() }},
-		"connect":         {read: func(v value) { p.Instruction = v.oneOf("dequeue", "conference") }},
-		"caller_id":       {read: func(v value) { p.CallerID = v.phoneNumber() }},
-		"after_call":      {read: func(v value) { c.AfterCall = v.name() }},
-		"callback_key":    {read: func(v value) { p.CallbackKey = v.digit() }},
-		"hours":           {read: func(v value) { readHours(v, p) }},
-		"max_waiting":     {read: func(v value) { p.MaxWaiting = v.whole(1, 1000) }},
-		"service_level":   {read: func(v value) { p.ServiceLevel = v.seconds(time.Second, time.Hour) }},
-		"follow_up":       {read: func(v value) { readFollowUps(v, &p.FollowUps) }},
+		"number":      {read: func(v value) { c.Number = v.phoneNumber() }},
+		"answered_by": {read: func(v value) { c.AnsweredBy = AnsweredBy(v.oneOf(string(Webhook), string(Studio))) }},
+		"greeting":    {read: func(v value) { p.Greeting = readPrompt(v) }},
+		"hold":        {read: func(v value) { p.Hold = readPrompt(v) }},
+		"closed":      {read: func(v value) { p.Closed = readPrompt(v) }},
+		"busy":        {read: func(v value) { p.Busy = readPrompt(v) }},
+		"task_attributes": {read: func(v value) {
+			p.TaskAttributes = v.object()
+			for _, name := range reservedAttributes {
+				if _, taken := p.TaskAttributes[name]; taken {
+					v.problem("task_attributes must not have %s: Twilio or Todoku sets it", name)
+				}
+			}
+		}},
+		"connect":       {read: func(v value) { p.Instruction = v.oneOf("dequeue", "conference") }},
+		"caller_id":     {read: func(v value) { p.CallerID = v.phoneNumber() }},
+		"after_call":    {read: func(v value) { c.AfterCall = v.name() }},
+		"callback_key":  {read: func(v value) { p.CallbackKey, c.callbackLine = v.digit(), v.line() }},
+		"hours":         {read: func(v value) { readHours(v, p) }},
+		"max_waiting":   {read: func(v value) { p.MaxWaiting = v.whole(1, 1000) }},
+		"service_level": {read: func(v value) { p.ServiceLevel = v.seconds(time.Second, time.Hour) }},
+		"follow_up":     {read: func(v value) { readFollowUps(v, &p.FollowUps) }},
 	})
 }
+
+// reservedAttributes are those by which the events of a task are found to be about a call: <Enqueue> sets them
+// (https://www.twilio.com/docs/voice/twiml/enqueue#task-attributes), or the webhooks and follow-ups do.
+var reservedAttributes = []string{"account_sid", "api_version", "call_sid", "caller", "direction", "from", "to", "todoku_call", "todoku_callback_for"}
 
 // readPrompt reads {say: …}, {play: …}, or a text, which is said.
 func readPrompt(v value) (p notify.Prompt) {
 	if v.isText() {
-		p.Say = v.text()
+		p.Say = v.spoken()
 		return p
 	}
 	v.mapping("what is heard", fields{
-		"say":  {read: func(v value) { p.Say = v.text() }},
+		"say":  {read: func(v value) { p.Say = v.spoken() }},
 		"play": {read: func(v value) { p.Play = v.webURL() }},
 	})
 	if (p.Say == "") == (p.Play == "") {
@@ -253,6 +266,9 @@ func readHours(v value, p *notify.InboundPolicy) {
 						h.Days = list(v, func(v value) time.Weekday {
 							return weekdays[v.oneOf("mon", "tue", "wed", "thu", "fri", "sat", "sun")]
 						})
+						if len(h.Days) == 0 && v.isList() {
+							v.problem("days must name a day at least")
+						}
 					}},
 					"from":  {required: true, read: func(v value) { h.From = v.text() }},
 					"until": {required: true, read: func(v value) { h.Until = v.text() }},
@@ -264,6 +280,9 @@ func readHours(v value, p *notify.InboundPolicy) {
 				}
 				return h
 			})
+			if len(p.Hours) == 0 && v.isList() {
+				v.problem("open must have hours at least once: leave hours out to be open always")
+			}
 		}},
 	})
 }
@@ -285,10 +304,10 @@ func readFollowUp(v value) (f notify.FollowUp) {
 		return f
 	}
 	does := 0
-	say := func(action notify.FollowUpAction) field {
-		return field{read: func(v value) { f.Action, f.Body, does = action, v.text(), does+1 }}
+	say := func(action notify.FollowUpAction, channel notify.Channel) field {
+		return field{read: func(v value) { f.Action, f.Body, does = action, v.message(channel), does+1 }}
 	}
-	v.mapping("a follow-up", fields{"sms": say(notify.FollowUpSMS), "call": say(notify.FollowUpCall)})
+	v.mapping("a follow-up", fields{"sms": say(notify.FollowUpSMS, notify.SMS), "call": say(notify.FollowUpCall, notify.Call)})
 	if does != 1 {
 		v.problem("a follow-up is none, task, {sms: TEXT} or {call: TEXT}")
 	}
@@ -336,6 +355,9 @@ func (f *File) check(r *reader) {
 	}
 	if f.Routing.Default != nil {
 		check(*f.Routing.Default)
+	}
+	if action := f.Calls.Policy.FollowUps.Requested.Action; f.Calls.Policy.CallbackKey != "" && (action == "" || action == notify.FollowUpNone) {
+		r.problem(f.Calls.callbackLine, "callback_key promises a callback that nobody makes: say in follow_up what is done when it is requested")
 	}
 	if _, ok := activities[f.Calls.AfterCall]; !ok && f.Calls.AfterCall != "" {
 		r.problem(0, "calls: after_call is %q, which is no activity of this file", f.Calls.AfterCall)

@@ -46,8 +46,13 @@ type Object struct {
 	Line   int               // of the file; 0: it does not name it itself
 }
 
-// reference is how a field names another object.
-func reference(kind Kind, name string) string { return "{" + string(kind) + ":" + name + "}" }
+// reference is how a field names another object. It is the same inside of JSON and outside: what JSON would escape in a
+// name is written in per cents.
+func reference(kind Kind, name string) string {
+	return "{" + string(kind) + ":" + plainInJSON.Replace(name) + "}"
+}
+
+var plainInJSON = strings.NewReplacer("%", "%25", `"`, "%22", `\`, "%5C", "<", "%3C", ">", "%3E", "&", "%26", "\u2028", "%E2%80%A8", "\u2029", "%E2%80%A9")
 
 // URLs are the addresses at which Twilio finds our webhooks.
 type URLs struct {

@@ -109,6 +109,17 @@ func TestWhatIsAsTheFileSaysIsLeftAlone(t *testing.T) {
 	}
 }
 
+// JSON writes some characters in its own way, which a name in a reference must survive.
+func TestNamesMayHaveAnyMark(t *testing.T) {
+	for _, mark := range []string{`R&D`, `a"b`, `a\b`, `<x>`, `50%`, `%22`, "a\u2028b", "☎️"} {
+		text := strings.NewReplacer("Everyone", fmt.Sprintf("%q", mark), "Reception", fmt.Sprintf("%q", mark), "{number", "{answered_by: studio, number").Replace(centre)
+		objects := wanted(t, text)
+		if changes, err := Plan("f", objects, applied(t, objects), nil); err != nil || len(changes) != 0 {
+			t.Errorf("%s: %s, error %v", mark, brief(changes), err)
+		}
+	}
+}
+
 func TestOnlyWhatDiffersIsUpdated(t *testing.T) {
 	exist := applied(t, wanted(t, centre))
 	for change, want := range map[string]string{

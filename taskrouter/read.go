@@ -1,8 +1,10 @@
 package taskrouter
 
 import (
+	"encoding/xml"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"net/url"
@@ -15,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/todoku/todoku/notify"
 )
 
 // Problem is one thing that is wrong in a file.
@@ -85,8 +89,11 @@ func (r *reader) document(text []byte) *yaml.Node {
 		r.unreadable(err)
 		return nil
 	}
-	if err := decoder.Decode(&more); err == nil {
+	switch err := decoder.Decode(&more); {
+	case err == nil:
 		r.problem(more.Line, "there is a second document: one file describes one call centre")
+	case !errors.Is(err, io.EOF):
+		r.unreadable(err)
 	}
 	return document.Content[0]
 }
@@ -187,6 +194,8 @@ func list[T any](v value, read func(value) T) []T {
 	return all
 }
 
+func (v value) isList() bool { return v.node.Kind == yaml.SequenceNode }
+
 func (v value) isText() bool { return v.node.Kind == yaml.ScalarNode }
 
 // text reads a text that is not empty.
@@ -196,11 +205,45 @@ func (v value) text() string {
 		return ""
 	}
 	text := strings.TrimSpace(v.node.Value)
-	if text == "" {
+	switch {
+	case text == "":
 		v.problem("%s must not be empty", v.key)
+	case strings.ContainsFunc(text, unprintable):
+		v.problem("%s must not have control characters", v.key)
 	}
 	return text
 }
+
+// unprintable finds what neither TwiML nor the ledger can hold.
+func unprintable(r rune) bool {
+	return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t'
+}
+
+// spoken reads a text that a voice says to a caller.
+func (v value) spoken() string { return v.message(notify.Call) }
+
+// message reads a text that is sent on a channel.
+func (v value) message(channel notify.Channel) string {
+	text := v.text()
+	if text == "" {
+		return ""
+	}
+	err := notify.CheckBody(channel, text)
+	if err == nil && channel == notify.Call {
+		var escaped strings.Builder
+		if err = xml.EscapeText(&escaped, []byte(text)); err == nil && utf8.RuneCountInString(escaped.String()) > maxSpoken {
+			err = fmt.Errorf("it is over %d characters long, of which & and < count for several: shorten it", maxSpoken)
+		}
+	}
+	if err != nil && !strings.ContainsFunc(text, unprintable) { // said by text
+		v.problem("%s: %v", v.key, err)
+	}
+	return text
+}
+
+// maxSpoken is how much a call can say: Twilio takes 4,000 characters of TwiML, of which some frame the text
+// (https://www.twilio.com/docs/api/errors/32018).
+const maxSpoken = 3900
 
 // name reads what something is called at Twilio.
 func (v value) name() string {
@@ -208,8 +251,8 @@ func (v value) name() string {
 	switch {
 	case utf8.RuneCountInString(name) > maxNameCharacters:
 		v.problem("%s must be at most %d characters long", v.key, maxNameCharacters)
-	case strings.ContainsFunc(name, unicode.IsControl), strings.ContainsAny(name, "{}"):
-		v.problem("%s must not have control characters or braces", v.key)
+	case strings.ContainsAny(name, "\r\n\t{}"):
+		v.problem("%s must not have line breaks, tabs or braces", v.key)
 	}
 	return name
 }
@@ -308,7 +351,10 @@ func (v value) object() map[string]any {
 	return object
 }
 
-const maxDepth = 20
+const (
+	maxDepth = 20
+	maxExact = 1<<53 - 1 // beyond it whole numbers run together in those who read JSON (RFC 8259, section 6)
+)
 
 // decode turns a value into what encoding/json makes of the same.
 func (v value) decode(depth int) (any, error) {
@@ -323,6 +369,9 @@ func (v value) decode(depth int) (any, error) {
 		object := make(map[string]any)
 		for i := 0; i+1 < len(v.node.Content); i += 2 {
 			key := v.node.Content[i].Value
+			if strings.ContainsFunc(key, unprintable) {
+				return nil, errors.New("a key has control characters")
+			}
 			if _, twice := object[key]; twice {
 				return nil, fmt.Errorf("%s is there twice", key)
 			}
@@ -349,6 +398,9 @@ func (v value) decode(depth int) (any, error) {
 		if err := v.node.Decode(&number); err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
 			return nil, fmt.Errorf("%s is no number that JSON has", v.node.Value)
 		}
+		if v.node.Tag == "!!int" && math.Abs(number) > maxExact {
+			return nil, fmt.Errorf("%s is a larger number than is kept exactly: write it in quotes", v.key)
+		}
 		return number, nil
 	case "!!bool":
 		var is bool
@@ -356,6 +408,9 @@ func (v value) decode(depth int) (any, error) {
 		return is, err
 	case "!!null":
 		return nil, nil
+	}
+	if strings.ContainsFunc(v.node.Value, unprintable) {
+		return nil, fmt.Errorf("%s has control characters", v.key)
 	}
 	return v.node.Value, nil
 }

@@ -58,7 +58,7 @@ type InboundEvent struct {
 	At           time.Time          `json:"at" doc:"When it happened, by Twilio's clock where it tells."`
 	RecordedAt   time.Time          `json:"recorded_at" doc:"When we were told."`
 	Kind         string             `json:"kind" example:"reservation.accepted" doc:"In Twilio's words."`
-	Meaning      notify.InboundWord `json:"meaning" example:"answered" doc:"received, waiting, holding, reserved, released, answered, finished, hung_up, turned_away, timed_out, callback_requested, callback_task or noted."`
+	Meaning      notify.InboundWord `json:"meaning" example:"answered" doc:"received, waiting, holding, ringing, reserved, released, answered, finished, hung_up, turned_away, timed_out, callback_requested, callback_task or noted."`
 	Source       notify.Source      `json:"source" enum:"webhook,poll" doc:"How we learnt it: Twilio told it, or we asked."`
 	OperatorSID  *string            `json:"operator_sid"`
 	OperatorName *string            `json:"operator_name"`

@@ -29,6 +29,7 @@ type Calls struct {
 	Logger    *slog.Logger
 	PublicURL string              // of TODOKU_PUBLIC_URL, without a slash at its end
 	Region    string              // of callers of whom nothing else tells the language
+	Countries []string            // that may be called
 	HashKey   []byte              // of the keyed hash by which numbers are found
 	Limits    store.InboundLimits // how many are taken at the same time, and in a second
 
@@ -115,7 +116,7 @@ func (c *Calls) voice(ctx *gin.Context) {
 	}
 	inboundCallsTotal.WithLabelValues(outcome(admission.TurnedAway)).Inc()
 	if admission.TurnedAway != "" {
-		c.write(ctx, c.sorry(policy, admission.TurnedAway)...)
+		c.write(ctx, c.sorry(policy, call.From, admission.TurnedAway)...)
 		return
 	}
 	enqueue, err := c.enqueue(policy, call.CallID)
@@ -200,11 +201,12 @@ func (c *Calls) wait(ctx *gin.Context) {
 	if policy.Hold.Say != "" {
 		hears = append(hears, say(policy.Hold.Say))
 	}
-	if policy.CallbackKey == "" {
+	key := c.callbackKey(policy, call.From)
+	if key == "" {
 		c.write(ctx, append(hears, music)...)
 		return
 	}
-	hears = append(hears, say(s.offer(policy.CallbackKey)))
+	hears = append(hears, say(s.offer(key)))
 	if policy.Hold.Play != "" {
 		c.write(ctx, keyed(c.urls.of(waitKeyPath), keyPatience, append(hears, music)))
 		return
@@ -232,7 +234,7 @@ func (c *Calls) wish(ctx *gin.Context) (s sentences, wished, ok bool) {
 	}
 	policy, err := c.policies.now(ctx.Request.Context())
 	s = speaking(policy, c.Region)
-	if err != nil || p.key == "" || p.key != policy.CallbackKey {
+	if err != nil || p.key == "" || p.key != c.callbackKey(policy, p.event.From) {
 		return s, false, true
 	}
 	if _, err := c.events.Do(ctx.Request.Context(), p.event); err != nil {
@@ -277,9 +279,9 @@ func (c *Calls) queueResult(ctx *gin.Context) {
 	policy, _ := c.policies.now(ctx.Request.Context()) // the zero policy has sentences, too
 	switch change.State {
 	case notify.InboundTimedOut:
-		c.write(ctx, c.apologise(policy, notify.Prompt{}, speaking(policy, c.Region).unanswered)...)
+		c.write(ctx, c.apologise(policy, e.From, notify.Prompt{}, speaking(policy, c.Region).unanswered)...)
 	case notify.InboundTurnedAway:
-		c.write(ctx, c.sorry(policy, change.Reason)...)
+		c.write(ctx, c.sorry(policy, e.From, change.Reason)...)
 	default:
 		c.write(ctx, &twiml.VoiceHangup{})
 	}

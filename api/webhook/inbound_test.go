@@ -262,6 +262,37 @@ func TestWhoeverWaitsHearsThePlaceAndMayAskForACallback(t *testing.T) {
 	}
 }
 
+// Nobody could call back somebody who shows no number, or one of a country that is not called, so nothing is offered,
+// and no key is taken for a wish.
+func TestWhoeverCannotBeCalledIsPromisedNoCallback(t *testing.T) {
+	for n, from := range []string{"", "anonymous", "Restricted", "+266696687", "sip:bob@example.com", "client:bob", "+442079460018"} {
+		t.Run(from, func(t *testing.T) {
+			a := receiving(t, openHouse(), "INBOUND_MAX_CALLS=1")
+			hidden := "From=" + from
+			a.Callback(webhooks+"voice", inboundCall(n, hidden))
+			if got := twiml(t, a.Callback(webhooks+"wait", inboundCall(n, hidden))).verbs(); got != "Say Pause" {
+				t.Errorf("waiting it hears %s", got)
+			}
+			if got := twiml(t, a.Callback(webhooks+"wait-key", inboundCall(n, hidden, "Digits=1"))).verbs(); got != "Redirect" {
+				t.Errorf("the key is answered by %s", got)
+			}
+			if got := twiml(t, a.Callback(webhooks+"voice", inboundCall(100+n, hidden))).verbs(); got != "Say Say Hangup" {
+				t.Errorf("turned away it hears %s", got)
+			}
+			answer := twiml(t, a.Callback(webhooks+"turned-away-key", inboundCall(100+n, hidden, "Digits=1")))
+			if got := answer.find("Say").Text; strings.Contains(got, "折り返し") {
+				t.Errorf("turned away it is promised: %s", got)
+			}
+			if got := state(t, a, n) + ", " + state(t, a, 100+n); got != "WAITING, TURNED_AWAY too_many_calls" {
+				t.Errorf("the calls are %s", got)
+			}
+			if got := twiml(t, a.Callback(webhooks+"queue-result", inboundCall(n, hidden, "QueueResult=leave"))).verbs(); got != "Say Say Hangup" {
+				t.Errorf("unanswered it hears %s", got)
+			}
+		})
+	}
+}
+
 func TestHowACallLeavesTheQueue(t *testing.T) {
 	a := receiving(t, openHouse())
 	for i, test := range []struct{ result, hears, want string }{

@@ -65,29 +65,43 @@ const (
 	holdPause   = 15 // seconds of silence where there is no hold music
 )
 
+// callbackKey is the key that asks to be called back. Empty: that is not offered, or not to a caller who showed no
+// number, or one that may not be called: nobody could keep the promise.
+func (c *Calls) callbackKey(p notify.InboundPolicy, from string) string {
+	number, err := notify.ParsePhoneNumber(from, "")
+	if err == nil && p.FollowUps.Requested.Action != notify.FollowUpTask { // operators call everywhere
+		err = number.Accepts(notify.Call, c.Countries)
+	}
+	if err != nil {
+		return ""
+	}
+	return p.CallbackKey
+}
+
 // apologise tells a caller why there is nobody, and offers to call back.
-func (c *Calls) apologise(p notify.InboundPolicy, words notify.Prompt, otherwise string) []twiml.Element {
+func (c *Calls) apologise(p notify.InboundPolicy, from string, words notify.Prompt, otherwise string) []twiml.Element {
 	s := speaking(p, c.Region)
 	hears := prompt(words, otherwise)
-	if p.CallbackKey == "" {
+	key := c.callbackKey(p, from)
+	if key == "" {
 		return append(hears, say(s.goodbye), &twiml.VoiceHangup{})
 	}
 	return []twiml.Element{
-		keyed(c.urls.of(turnedAwayKeyPath), keyPatience, append(hears, say(s.offer(p.CallbackKey)))),
+		keyed(c.urls.of(turnedAwayKeyPath), keyPatience, append(hears, say(s.offer(key)))),
 		say(s.goodbye), &twiml.VoiceHangup{},
 	}
 }
 
 // sorry is what a caller hears who was turned away for a reason.
-func (c *Calls) sorry(p notify.InboundPolicy, reason string) []twiml.Element {
+func (c *Calls) sorry(p notify.InboundPolicy, from, reason string) []twiml.Element {
 	s := speaking(p, c.Region)
 	switch reason {
 	case notify.TurnedAwayClosed:
-		return c.apologise(p, p.Closed, s.closed)
+		return c.apologise(p, from, p.Closed, s.closed)
 	case notify.TurnedAwayNotSetUp:
 		return []twiml.Element{say(s.notSetUp), &twiml.VoiceHangup{}}
 	}
-	return c.apologise(p, p.Busy, s.busy)
+	return c.apologise(p, from, p.Busy, s.busy)
 }
 
 // write answers with TwiML. The order of attributes in it is twilio-go's, which is random.
