@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -99,8 +98,8 @@ func (c *memberCheck) readTimezone(wrong *problem.Details, name string) *string 
 	if _, found := c.zones.Load(name); found {
 		return &name
 	}
-	if _, err := time.LoadLocation(name); err != nil || name == "Local" { // the machine's own
-		wrong.Add("/timezone", problem.TimezoneUnknown, "it is no zone of the IANA database: write one such as Asia/Tokyo")
+	if _, err := notify.LoadZone(name); err != nil {
+		wrong.Add("/timezone", problem.TimezoneUnknown, err.Error())
 		return nil
 	}
 	c.zones.Store(name, true)
