@@ -235,6 +235,36 @@ func TestAScheduleThatCannotRunSaysWhy(t *testing.T) {
 	}
 }
 
+func TestWhatHasBecomeWrongWithAScheduleKeepsNobodyFromAnotherChange(t *testing.T) {
+	a := clinic(t)
+	at := createSchedule(t, a, `, "execution_time": "10:30"`).Header.Get("Location")
+	change := func(body string) string {
+		answer := a.Do("PATCH", at, body, "If-Match: *")
+		return words(answer.Status, answer.Code())
+	}
+	a.Do("PATCH", "/api/v1/templates/1", `{"body": "{{name}}様、{{place}}へ。"}`) // which the members lack
+	for _, body := range []string{`{"note": "x"}`, `{"execution_time": "11:00"}`, `{"template_id": 1, "list_id": 1, "channel": "SMS"}`, `{"is_active": false}`, `{"is_active": true}`, `{"is_active": false}`} {
+		if got := change(body); got != "200 " {
+			t.Errorf("with members that lack a parameter, %s = %s", body, got)
+		}
+	}
+	if archived := a.Do("PATCH", "/api/v1/templates/1", `{"archived": true}`); archived.Status != 200 {
+		t.Fatal(archived.Text)
+	}
+	for body, want := range map[string]string{`{"note": "y"}`: "200 ", `{"is_active": true}`: "422 template_archived"} {
+		if got := change(body); got != want {
+			t.Errorf("with an archived template, %s = %s, want %s", body, got, want)
+		}
+	}
+	if resumed := a.Do("POST", at+"/resume", ""); resumed.Status != 409 || resumed.Code() != "schedule_cannot_run" {
+		t.Errorf("resumed with an archived template = %d %s", resumed.Status, resumed.Text)
+	}
+	createList(t, a, `{"name": "nobody"}`)
+	if got := change(`{"list_id": 2}`); got != "422 template_archived" {
+		t.Errorf("another list for an archived template = %s", got)
+	}
+}
+
 // scheduleCodes are answered about schedules only, and shown by TestBadSchedules and its neighbours.
 var scheduleCodes = []problem.Code{
 	problem.ScheduleNotFound, problem.ScheduleCannotRun, problem.IfMatchMissing, problem.ETagStale,
@@ -323,6 +353,9 @@ func TestBadSchedules(t *testing.T) {
 		if got := a.Do(method, path, ""); got.Status != 422 {
 			t.Errorf("%s = %d %s", path, got.Status, got.Text)
 		}
+	}
+	if got := a.Do("POST", schedules+"/1/pause?note=%ff", ""); got.Status != 400 || got.Code() != "parameter_not_utf8" {
+		t.Errorf("a note that is no text = %d %s", got.Status, got.Text)
 	}
 	for _, method := range []string{"GET", "PATCH", "DELETE"} {
 		body := ""
