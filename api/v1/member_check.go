@@ -20,6 +20,9 @@ import (
 // longestParam is how long a parameter's value may be, in characters: as long as an SMS.
 const longestParam = notify.MaxSMSCharacters
 
+// memberColumns are the columns of a list's file that are no parameters.
+var memberColumns = []string{"to", "timezone", "locale"}
+
 // memberCheck decides whether somebody can be a member of a list. It is safe for concurrent use.
 type memberCheck struct {
 	region    string
@@ -75,6 +78,8 @@ func readParams(wrong *problem.Details, typed map[string]string) map[string]stri
 		name, ok := notify.ParamName(given)
 		_, twice := params[name]
 		switch value := typed[given]; {
+		case slices.ContainsFunc(memberColumns, func(column string) bool { return strings.EqualFold(name, column) }):
+			wrong.Add(pointerTo("/params", given), problem.ParamNameInvalid, "a list's file has another column of this name: choose another name")
 		case !ok || twice:
 			wrong.Add(pointerTo("/params", given), problem.ParamNameInvalid, "no placeholder can have this name, or another parameter has it: use letters, digits and underscores")
 		case utf8.RuneCountInString(value) > longestParam:
