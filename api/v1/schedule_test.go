@@ -164,6 +164,22 @@ func TestAScheduleIsPausedWithANoteAndResumed(t *testing.T) {
 	}
 }
 
+func TestABodyThatNobodyWouldReadIsRefused(t *testing.T) {
+	a := clinic(t)
+	at := createSchedule(t, a, `, "execution_time": "10:30"`).Header.Get("Location")
+	for _, action := range []string{"POST /pause", "POST /resume", "POST /trigger", "DELETE "} {
+		method, path, _ := strings.Cut(action, " ")
+		for _, body := range []string{`{"note": "closed today"}`, `[]`, "note=x"} {
+			if refused := a.Do(method, at+path, body, "If-Match: *"); refused.Status != 422 || refused.Code() != "unknown_field" {
+				t.Errorf("%s with %s = %d %s", action, body, refused.Status, refused.Text)
+			}
+		}
+	}
+	if paused := a.Do("POST", at+"/pause?note=closed+today", ` { } `); paused.Status != 200 || paused.Body["pause_note"] != "closed today" {
+		t.Errorf("with an empty object = %d %s", paused.Status, paused.Text)
+	}
+}
+
 func TestATriggerSendsOnceForEachKey(t *testing.T) {
 	a := clinic(t)
 	at := createSchedule(t, a, `, "execution_time": "10:30", "is_active": false`).Header.Get("Location")
