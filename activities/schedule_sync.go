@@ -279,21 +279,25 @@ func (s *ScheduleSync) apply(ctx context.Context, want *TemporalSchedule, change
 	return nil
 }
 
-// makeUp starts what was due since people have last changed the schedule: Temporal may not have known
-// of it then. What is older than the catch-up window is left alone; what has run does not run again.
+// makeUp starts what was due within the catch-up window and did not run: Temporal may not have known of
+// the schedule then, or not as it is now.
 func (s *ScheduleSync) makeUp(ctx context.Context, row store.Schedule) error {
 	calendar, wrong := row.Timetable.Calendar()
 	if !row.Active || len(wrong) > 0 {
 		return nil
 	}
 	now := time.Now()
-	since := row.UpdatedAt
+	since := row.WatchedUntil
 	if oldest := now.Add(-row.CatchupWindow); oldest.After(since) {
 		since = oldest
 	}
 	due := calendar.Between(since, now)
 	if len(due) == 0 {
 		return nil
+	}
+	due, err := s.Store.DueWithoutRun(ctx, row.ID, due, calendar.Zone())
+	if err != nil || len(due) == 0 {
+		return err
 	}
 	return s.Temporal.MakeUpRuns(ctx, store.ScheduleID(row.ID), due[0], due[len(due)-1])
 }

@@ -438,7 +438,7 @@ func TestWhatWasDueBeforeTemporalKnewOfAChangeIsMadeUpFor(t *testing.T) {
 	defer db.Close(t.Context())
 	var due time.Time // two minutes ago; what was due before the window, or before the change, is not made up for
 	err = db.QueryRow(t.Context(), `
-		UPDATE schedules SET updated_at = now() - interval '1 hour' WHERE id = $1
+		UPDATE schedules SET watched_until = now() - interval '1 hour' WHERE id = $1
 		RETURNING date_trunc('minute', now()) - interval '2 minutes'`, made.ID).Scan(&due)
 	if err != nil {
 		t.Fatal(err)
