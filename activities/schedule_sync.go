@@ -72,6 +72,8 @@ type TemporalSchedules interface {
 	UpdateSchedule(ctx context.Context, want TemporalSchedule) error
 	// DeleteSchedule deletes one. One that is gone is success.
 	DeleteSchedule(ctx context.Context, id string) error
+	// MakeUpRuns starts the runs of one that were due from the first moment to the last, both included.
+	MakeUpRuns(ctx context.Context, id string, first, last time.Time) error
 }
 
 // ErrTemporalAway means that Temporal did not answer, or takes no more for now: not one schedule is to
@@ -241,6 +243,9 @@ func (s *ScheduleSync) row(ctx context.Context, row store.Schedule, live map[str
 	if want, err = Wanted(row, time.Now()); err == nil {
 		err = s.apply(ctx, want, &change)
 	}
+	if err == nil && want != nil && !s.DryRun {
+		err = s.makeUp(ctx, row)
+	}
 	switch {
 	case errors.Is(err, ErrTemporalAway), ctx.Err() != nil:
 		return change, err
@@ -272,6 +277,29 @@ func (s *ScheduleSync) apply(ctx context.Context, want *TemporalSchedule, change
 		return s.unlessDry(func() error { return s.Temporal.UpdateSchedule(ctx, *want) })
 	}
 	return nil
+}
+
+// makeUp starts what was due within the catch-up window and did not run: Temporal may not have known of
+// the schedule then, or not as it is now.
+func (s *ScheduleSync) makeUp(ctx context.Context, row store.Schedule) error {
+	calendar, wrong := row.Timetable.Calendar()
+	if !row.Active || len(wrong) > 0 {
+		return nil
+	}
+	now := time.Now()
+	since := row.WatchedUntil
+	if oldest := now.Add(-row.CatchupWindow); oldest.After(since) {
+		since = oldest
+	}
+	due := calendar.Between(since, now)
+	if len(due) == 0 {
+		return nil
+	}
+	due, err := s.Store.DueWithoutRun(ctx, row.ID, due, calendar.Zone())
+	if err != nil || len(due) == 0 {
+		return err
+	}
+	return s.Temporal.MakeUpRuns(ctx, store.ScheduleID(row.ID), due[0], due[len(due)-1])
 }
 
 // differs says how Temporal's differs from the one that is wanted.

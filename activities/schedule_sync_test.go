@@ -418,6 +418,49 @@ func TestAChangeIsKeptWhileTemporalIsAway(t *testing.T) {
 	o.wantEqual()
 }
 
+// A schedule is changed while Temporal is away, and would have run before it was back.
+func TestWhatWasDueBeforeTemporalKnewOfAChangeIsMadeUpFor(t *testing.T) {
+	o := newOffice(t)
+	terms := o.terms("every minute", "")
+	terms.Timetable.Cron, terms.CatchupWindow = "* * * * *", 3*time.Minute
+	made, err := o.store.CreateSchedule(t.Context(), terms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := pgx.Connect(t.Context(), o.databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close(t.Context())
+	var due time.Time // two minutes ago; what was due before the window, or before the change, is not made up for
+	err = db.QueryRow(t.Context(), `
+		UPDATE schedules SET watched_until = now() - interval '1 hour' WHERE id = $1
+		RETURNING date_trunc('minute', now()) - interval '2 minutes'`, made.ID).Scan(&due)
+	if err != nil {
+		t.Fatal(err)
+	}
+	due = due.UTC()
+	if got := o.changed(); got != "create schedule/1" {
+		t.Errorf("once Temporal is back: %s", got)
+	}
+	started := map[time.Time]bool{}
+	for end := time.Now().Add(20 * time.Second); !started[due] || !started[due.Add(time.Minute)] || !started[due.Add(2*time.Minute)]; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the runs %v are started, not those from %v on", started, due)
+		}
+		for _, run := range o.describe(made.ID).Info.RecentActions {
+			started[run.ScheduleTime.UTC()] = true
+			id := run.StartWorkflowResult.WorkflowID
+			if err := o.temporal.Client().TerminateWorkflow(t.Context(), id, "", "the test is over"); err != nil {
+				t.Logf("%s has ended: %v", id, err)
+			}
+		}
+	}
+	if started[due.Add(-2*time.Minute)] {
+		t.Error("a run is made up for that is older than the catch-up window")
+	}
+}
+
 // Three processes change and sync at the same time; in the end both sides are equal.
 func TestConcurrentChangesAndSyncsLeaveBothSidesEqual(t *testing.T) {
 	o := newOffice(t)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/todoku/todoku/notify"
 )
 
 // defaultURL is where `todoku api` listens when it is not told otherwise.
@@ -125,7 +127,7 @@ func timezone() (*time.Location, error) {
 		return nil, err
 	}
 	name := cmp.Or(environment["DEFAULT_TIMEZONE"], "Asia/Tokyo")
-	zone, err := time.LoadLocation(name)
+	zone, err := notify.LoadZone(name)
 	if err != nil {
 		return nil, fmt.Errorf("DEFAULT_TIMEZONE is %q, which is no zone of the IANA database such as Asia/Tokyo", name)
 	}

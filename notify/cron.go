@@ -51,10 +51,16 @@ func setFrom(first, last, step int) (s set) {
 	return s
 }
 
+// longestCron leaves room for every value of every field, written out.
+const longestCron = 500
+
 // parseCron reads the five fields of cron(5): minute, hour, day of the month, month, day of the week,
 // with lists, ranges, steps and English names. As there, where both days are restricted a day fits
 // when one of them does. Nothing else is understood: no seconds, no @daily, no L, W, # or ?.
 func parseCron(expression string) (*rule, error) {
+	if len(expression) > longestCron {
+		return nil, fmt.Errorf("the cron expression has more than %d characters: write ranges and steps", longestCron)
+	}
 	texts := strings.Fields(expression)
 	if len(texts) != len(cronFields) {
 		return nil, fmt.Errorf("a cron expression has five fields (minute, hour, day of the month, month, day of the week) and this one has %d", len(texts))
@@ -93,7 +99,7 @@ func (f cronField) parse(text string) (all set, err error) {
 			}
 		}
 		if hasStep {
-			if step, err = strconv.Atoi(stepText); err != nil || step < 1 || step > f.max {
+			if step, err = strconv.Atoi(stepText); err != nil || step < 1 || step > f.max || strings.HasPrefix(stepText, "+") {
 				return 0, fmt.Errorf("the step of the %s is none: write a number from 1 to %d after the /", f.name, f.max)
 			}
 		}

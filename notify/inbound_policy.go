@@ -110,7 +110,7 @@ func (p InboundPolicy) Open(at time.Time) (bool, error) {
 	if len(p.Hours) == 0 {
 		return true, nil
 	}
-	zone, err := time.LoadLocation(p.Timezone)
+	zone, err := LoadZone(p.Timezone)
 	if err != nil {
 		return false, fmt.Errorf("the time zone %q is not known: write one such as Asia/Tokyo", p.Timezone)
 	}

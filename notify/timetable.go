@@ -67,8 +67,9 @@ func everyDay() rule {
 const (
 	dateLayout = "2006-01-02"
 
-	// The years of first and last days.
-	firstYear, lastYear = 2000, 2199
+	// The years in which Temporal finds a moment for a calendar (minCalendarYear and maxCalendarYear in
+	// service/worker/scheduler/calendar.go of its server).
+	firstYear, lastYear = 2000, 2100
 )
 
 // Calendar reads the timetable, or returns everything that is wrong with it.
@@ -96,7 +97,7 @@ func (t Timetable) Calendar() (*Calendar, []*TimetableError) {
 	if c.Next(time.Time{}, 1) == nil {
 		field, detail := "ends_on", "no day from starts_on to ends_on is one of its days: it would never run"
 		if t.Cron != "" && c.until.IsZero() {
-			field, detail = "cron", "there is no such day in any year: it would never run"
+			field, detail = "cron", fmt.Sprintf("there is no such day until %d: it would never run", lastYear)
 		}
 		return nil, []*TimetableError{{field, CodeNeverRuns, detail}}
 	}
@@ -226,9 +227,6 @@ func (c *Calendar) Covers(moment time.Time) bool {
 	return unlimited.Has(moment)
 }
 
-// longestPause is the most days between two runs: 29 February is eight years away around 2100.
-const longestPause = 9 * 366
-
 // after gives the moments at which it runs, in order, each once, from the one given on.
 func (c *Calendar) after(start time.Time) iter.Seq[time.Time] {
 	if start.IsZero() {
@@ -240,13 +238,14 @@ func (c *Calendar) after(start time.Time) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		year, month, day := start.In(c.zone).AddDate(0, 0, -1).Date() // a moment may be moved to the next day
 		times, last := c.rule.times(), start
-		for days, quiet := 0, 0; quiet < longestPause; days++ {
-			quiet++
+		for days := 0; ; days++ {
 			date := time.Date(year, month, day+days, 0, 0, 0, 0, time.UTC)
+			if date.Year() > lastYear {
+				return
+			}
 			if !c.rule.fits(date) {
 				continue
 			}
-			quiet = 0
 			for _, at := range times {
 				moment := FirstMoment(date.Year(), date.Month(), date.Day(), at, c.zone)
 				if !c.until.IsZero() && !moment.Before(c.until) {

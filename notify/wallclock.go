@@ -3,6 +3,8 @@ package notify
 import (
 	"errors"
 	"fmt"
+	"path"
+	"strings"
 	"time"
 )
 
@@ -24,10 +26,21 @@ func (t TimeOfDay) String() string { return fmt.Sprintf("%02d:%02d:%02d", t.Hour
 // LoadZone finds a zone of the IANA database, such as Asia/Tokyo.
 func LoadZone(name string) (*time.Location, error) {
 	zone, err := time.LoadLocation(name)
-	if err != nil || name == "" || name == "Local" { // to Go, UTC and that of the machine
+	if err != nil || !namesZone(name) {
 		return nil, errors.New("it is no zone of the IANA database: write one such as Asia/Tokyo or UTC")
 	}
 	return zone, nil
+}
+
+// namesZone reports whether a name that can be loaded is that of a zone, everywhere. Go opens files
+// below the machine's copy of the database, which has more than zones: what the machine itself is set
+// to, and each zone with and without leap seconds. Another machine, such as Temporal's, may lack them.
+func namesZone(name string) bool {
+	switch top, _, _ := strings.Cut(name, "/"); top {
+	case "", "Local", "localtime", "posixrules", "Factory", "posix", "right":
+		return false
+	}
+	return path.Clean(name) == name // else Asia//Tokyo is another name of Asia/Tokyo
 }
 
 // FirstMoment is when the clocks of a zone first show a time of a day. A time that they show twice,

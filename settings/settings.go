@@ -383,7 +383,7 @@ func checkRegions(s *Settings, _ Need) (err error) {
 			return &Error{name, fmt.Sprintf("has %q, which is not an ISO 3166 country code such as JP or US", r)}
 		}
 	}
-	if s.location, err = time.LoadLocation(s.DefaultTimezone); err != nil {
+	if s.location, err = notify.LoadZone(s.DefaultTimezone); err != nil {
 		return &Error{"DEFAULT_TIMEZONE", fmt.Sprintf("is %q, which is no zone of the IANA database such as Asia/Tokyo", s.DefaultTimezone)}
 	}
 	return nil

@@ -128,6 +128,20 @@ func (s *Starter) DeleteSchedule(ctx context.Context, id string) error {
 	return nil
 }
 
+// MakeUpRuns starts the runs of one that were due from the first moment to the last, both included.
+func (s *Starter) MakeUpRuns(ctx context.Context, id string, first, last time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	err := s.client.ScheduleClient().GetHandle(ctx, id).Backfill(ctx, client.ScheduleBackfillOptions{Backfill: []client.ScheduleBackfill{{
+		Start: first.Add(-time.Second), // servers differ in whether they include it
+		End:   last, Overlap: enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
+	}}})
+	if err != nil {
+		return scheduleError("make up for runs of the schedule "+id, err)
+	}
+	return nil
+}
+
 // ScheduleURL is the page of a Schedule in Temporal's Web UI, or empty when no UI is configured.
 func (s *Starter) ScheduleURL(id string) string {
 	if s.uiURL == "" {

@@ -95,16 +95,21 @@ func (s *Store) CreateSchedule(ctx context.Context, terms ScheduleTerms) (Schedu
 	return created, scheduleError("create schedule", err)
 }
 
-// ChangeSchedule gives a schedule other terms, unless it was changed since the revision. Runs that were
-// due before the change are not looked for any more. The error is ErrNotFound, ErrStale, ErrNameTaken
-// or ErrReferenceGone.
+// ChangeSchedule gives a schedule other terms, unless it was changed since the revision. Where they say
+// otherwise when it runs, runs that were due before are not looked for any more. The error is
+// ErrNotFound, ErrStale, ErrNameTaken or ErrReferenceGone.
 func (s *Store) ChangeSchedule(ctx context.Context, id int64, revision int32, terms ScheduleTerms) (Schedule, error) {
 	changed, err := one(ctx, s, scanSchedule, `
 		UPDATE schedules s SET
 			name = $1, channel = $2, execution_time = nullif($3, '')::time, days_of_week = $4, days_of_month = $5, cron = nullif($6, ''),
 			timezone = $7, starts_on = nullif($8, '')::date, ends_on = nullif($9, '')::date, template_id = $10, list_id = $11,
 			is_active = $12, pause_note = $13, catchup_window = $14, note = $15,
-			revision = revision + 1, updated_at = now(), watched_until = now(), sync_retry_at = NULL
+			revision = revision + 1, updated_at = now(), sync_retry_at = NULL,
+			watched_until = CASE
+				WHEN (s.execution_time, s.days_of_week, s.days_of_month, s.cron, s.timezone, s.starts_on, s.ends_on, s.is_active) IS NOT DISTINCT FROM
+					(nullif($3, '')::time, $4::text[], $5::integer[], nullif($6, ''), $7, nullif($8, '')::date, nullif($9, '')::date, $12) THEN s.watched_until
+				ELSE now()
+			END
 		WHERE s.id = $16 AND s.revision = $17 AND s.deleted_at IS NULL
 		RETURNING `+scheduleColumns, append(terms.args(), id, revision)...)
 	return changed, s.staleError(ctx, id, scheduleError("change schedule", err))
@@ -148,8 +153,8 @@ func (s *Store) ResumeSchedule(ctx context.Context, id int64) (Schedule, error) 
 
 func (s *Store) setActive(ctx context.Context, doing string, id int64, active bool, note *string) (Schedule, error) {
 	changed, err := one(ctx, s, scanSchedule, `
-		UPDATE schedules s SET is_active = $2, pause_note = $3,
-			revision = revision + 1, updated_at = now(), watched_until = now(), sync_retry_at = NULL
+		UPDATE schedules s SET is_active = $2, pause_note = $3, revision = revision + 1, updated_at = now(), sync_retry_at = NULL,
+			watched_until = CASE WHEN is_active = $2 THEN watched_until ELSE now() END
 		WHERE id = $1 AND deleted_at IS NULL AND (is_active, pause_note) IS DISTINCT FROM ($2, $3)
 		RETURNING `+scheduleColumns, id, active, note)
 	if errors.Is(err, ErrNotFound) { // or as it should be

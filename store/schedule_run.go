@@ -261,6 +261,24 @@ func (s *Store) ScheduleRuns(ctx context.Context, few int, schedules ...int64) (
 	return runs, nil
 }
 
+// DueWithoutRun are those of the times at which a schedule was due that it did not run at and that are
+// not noted as missed, in order.
+func (s *Store) DueWithoutRun(ctx context.Context, id int64, due []time.Time, zone *time.Location) ([]time.Time, error) {
+	local := make([]string, len(due))
+	for i, at := range due {
+		local[i] = notify.LocalTime(at, zone)
+	}
+	missing, err := many(ctx, s, pgx.RowTo[time.Time], `
+		SELECT at
+		FROM unnest($2::text[], $3::timestamptz[]) AS due (local, at)
+		WHERE NOT EXISTS (SELECT FROM schedule_runs r WHERE r.schedule_id = $1 AND r.local_time = local::timestamp)
+		ORDER BY at`, id, local, due)
+	if err != nil {
+		return nil, fmt.Errorf("look for runs: %w", err)
+	}
+	return missing, nil
+}
+
 // SchedulesToWatch lists active schedules whose runs of before their catch-up window and a grace were
 // not looked at, and that moment.
 func (s *Store) SchedulesToWatch(ctx context.Context, grace time.Duration) ([]Schedule, error) {

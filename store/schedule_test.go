@@ -301,6 +301,9 @@ func TestWhatWasMissedIsFoundOnce(t *testing.T) {
 	if _, _, err := s.RunSchedule(t.Context(), made.ID, due[1], settings(t, s)); err != nil { // which happened
 		t.Fatal(err)
 	}
+	if missing, err := s.DueWithoutRun(t.Context(), made.ID, due, tokyo); err != nil || len(missing) != 2 || !missing[0].Equal(due[0]) || !missing[1].Equal(due[2]) {
+		t.Errorf("without a run are %v, error %v", missing, err)
+	}
 	var mu sync.Mutex
 	var found []time.Time
 	var watchers sync.WaitGroup
@@ -318,6 +321,35 @@ func TestWhatWasMissedIsFoundOnce(t *testing.T) {
 	watchers.Wait()
 	if len(found) != 2 {
 		t.Errorf("missed are %v", found)
+	}
+}
+
+func TestOnlyAChangeOfItsTimesEndsTheLookForRunsOfBefore(t *testing.T) {
+	s := openStore(t)
+	for name, change := range map[string]struct {
+		of   func(*store.ScheduleTerms)
+		ends bool
+	}{
+		"a note":         {func(terms *store.ScheduleTerms) { terms.Note = new("for the front desk") }, false},
+		"a name":         {func(terms *store.ScheduleTerms) { terms.Name += " and more" }, false},
+		"nothing":        {func(*store.ScheduleTerms) {}, false},
+		"another time":   {func(terms *store.ScheduleTerms) { terms.Timetable.ExecutionTime = "11:00:00" }, true},
+		"another zone":   {func(terms *store.ScheduleTerms) { terms.Timetable.Timezone = "UTC" }, true},
+		"a last day":     {func(terms *store.ScheduleTerms) { terms.Timetable.EndsOn = "2099-01-01" }, true},
+		"switched off":   {func(terms *store.ScheduleTerms) { terms.Active = false }, true},
+		"days of months": {func(terms *store.ScheduleTerms) { terms.Timetable.DaysOfMonth = []int{1} }, true},
+	} {
+		terms := daily(t, s, named(1, 1, "A"))
+		terms.Name = name
+		made := createSchedule(t, s, terms)
+		change.of(&made.ScheduleTerms)
+		changed, err := s.ChangeSchedule(t.Context(), made.ID, made.Revision, made.ScheduleTerms)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if ends := changed.WatchedUntil.After(made.WatchedUntil); ends != change.ends {
+			t.Errorf("%s ends it: %v", name, ends)
+		}
 	}
 }
 

@@ -64,19 +64,38 @@ func (s *Store) CreateTemplate(ctx context.Context, name string, channel notify.
 // ReviseTemplate gives a template another name, or another text as its next version; what is empty
 // stays as it is. A text that is the present one adds no version. The error is ErrNotFound,
 // ErrNameTaken or ErrArchived.
-func (s *Store) ReviseTemplate(ctx context.Context, id int64, name string, text *TemplateText) (Template, error) {
+func (s *Store) ReviseTemplate(ctx context.Context, id int64, name string, text *TemplateText) (t Template, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		// In a statement of its own: the next one sees what was written while this one waited.
+		var archived bool
+		err := tx.QueryRow(ctx, `SELECT archived_at IS NOT NULL FROM templates WHERE id = $1 FOR NO KEY UPDATE`, id).Scan(&archived)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return ErrNotFound
+		case err != nil:
+			return err
+		case archived:
+			return ErrArchived
+		}
+		t, err = reviseTemplate(ctx, tx, id, name, text)
+		return err
+	})
+	return t, templateError("revise template", err)
+}
+
+// reviseTemplate needs the lock of the template.
+func reviseTemplate(ctx context.Context, tx pgx.Tx, id int64, name string, text *TemplateText) (t Template, err error) {
 	var body *string
 	var next TemplateText
 	if text != nil {
 		next, body = *text, &text.Body
 	}
-	t, err := one(ctx, s, scanTemplate, `
+	rows, err := tx.Query(ctx, `
 		WITH old AS (
 			SELECT t.id, $3::text IS NOT NULL AND (v.body, v.kinds) IS DISTINCT FROM ($3, $5::jsonb) AS differs
 			FROM templates t
 			JOIN template_versions v ON v.template_id = t.id AND v.version = t.current_version
-			WHERE t.id = $1 AND t.archived_at IS NULL
-			FOR UPDATE OF t
+			WHERE t.id = $1
 		), t AS (
 			UPDATE templates t SET
 				name = coalesce(nullif($2, ''), t.name),
@@ -98,12 +117,10 @@ func (s *Store) ReviseTemplate(ctx context.Context, id int64, name string, text 
 			WHERE v.template_id = t.id AND v.version = t.current_version AND NOT EXISTS (SELECT FROM added)
 		)
 		SELECT `+templateColumns+` FROM t JOIN v ON v.template_id = t.id`, id, name, body, next.Params, next.kinds())
-	if errors.Is(err, ErrNotFound) {
-		if _, err := s.Template(ctx, id); err == nil {
-			return t, ErrArchived
-		}
+	if err != nil {
+		return t, err
 	}
-	return t, templateError("revise template", err)
+	return pgx.CollectExactlyOneRow(rows, scanTemplate)
 }
 
 // Template reads a template at its present version. The error is ErrNotFound when there is none.

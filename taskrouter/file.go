@@ -255,7 +255,7 @@ func readHours(v value, p *notify.InboundPolicy) {
 	v.mapping("hours", fields{
 		"timezone": {required: true, read: func(v value) {
 			p.Timezone = v.text()
-			if _, err := time.LoadLocation(p.Timezone); err != nil || p.Timezone == "" || p.Timezone == "Local" {
+			if _, err := notify.LoadZone(p.Timezone); err != nil {
 				v.problem("%q is no time zone: write one such as Asia/Tokyo", p.Timezone)
 			}
 		}},

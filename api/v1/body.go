@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"mime"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -67,13 +68,18 @@ func (b *body[T]) Resolve(huma.Context) []error {
 // Schema is that of T.
 func (*body[T]) Schema(r huma.Registry) *huma.Schema { return r.Schema(reflect.TypeFor[T](), true, "") }
 
-// onlyJSON refuses bodies of another type or encoding, and those that are too large by their own account.
+// onlyJSON refuses bodies of another type or encoding, those that are too large by their own account,
+// and those that nobody would read.
 func onlyJSON(ctx huma.Context, next func(huma.Context)) {
+	request := humagin.Unwrap(ctx).Request
 	if ctx.Operation().RequestBody == nil {
+		if hasFields(request) {
+			refuse(ctx, problem.Only("", problem.UnknownField, "this address takes no body: leave it out, and see /docs for what goes into the query"))
+			return
+		}
 		next(ctx)
 		return
 	}
-	request := humagin.Unwrap(ctx).Request
 	if request.ContentLength > problem.MaxBodyBytes {
 		refuse(ctx, problem.TooLarge())
 		return
@@ -88,6 +94,18 @@ func onlyJSON(ctx huma.Context, next func(huma.Context)) {
 	}
 	request.Header.Set("Content-Type", "application/json")
 	next(ctx)
+}
+
+// hasFields reports whether a request that needs no body has one with something in it, which would be
+// lost. Reading is left out: many clients and proxies attach something to it.
+func hasFields(r *http.Request) bool {
+	if r.ContentLength == 0 || r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return false
+	}
+	const enough = 64 // an empty object has no more
+	start, err := io.ReadAll(io.LimitReader(r.Body, enough))
+	fields := strings.Join(strings.Fields(string(start)), "")
+	return err == nil && fields != "" && fields != "{}"
 }
 
 func isJSON(contentType string) bool {

@@ -24,7 +24,8 @@ func newCSVAnswer(c *gin.Context, name string) (*csv.Writer, error) {
 // harmless keeps a spreadsheet from taking a text for a formula
 // (https://owasp.org/www-community/attacks/CSV_Injection).
 func harmless(cell string) string {
-	if strings.IndexAny(cell, "=+-@\t\r") == 0 {
+	plain := strings.TrimLeft(cell, "'") // where a text has apostrophes of its own, one more is what plainCell takes away
+	if strings.IndexAny(plain, "=+-@\t\r") == 0 {
 		return "'" + cell
 	}
 	return cell

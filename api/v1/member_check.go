@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 
 	"golang.org/x/text/language"
@@ -19,6 +18,9 @@ import (
 
 // longestParam is how long a parameter's value may be, in characters: as long as an SMS.
 const longestParam = notify.MaxSMSCharacters
+
+// memberColumns are the columns of a list's file that are no parameters.
+var memberColumns = []string{"to", "timezone", "locale"}
 
 // memberCheck decides whether somebody can be a member of a list. It is safe for concurrent use.
 type memberCheck struct {
@@ -75,6 +77,8 @@ func readParams(wrong *problem.Details, typed map[string]string) map[string]stri
 		name, ok := notify.ParamName(given)
 		_, twice := params[name]
 		switch value := typed[given]; {
+		case slices.ContainsFunc(memberColumns, func(column string) bool { return strings.EqualFold(name, column) }):
+			wrong.Add(pointerTo("/params", given), problem.ParamNameInvalid, "a list's file has another column of this name: choose another name")
 		case !ok || twice:
 			wrong.Add(pointerTo("/params", given), problem.ParamNameInvalid, "no placeholder can have this name, or another parameter has it: use letters, digits and underscores")
 		case utf8.RuneCountInString(value) > longestParam:
@@ -95,8 +99,8 @@ func (c *memberCheck) readTimezone(wrong *problem.Details, name string) *string 
 	if _, found := c.zones.Load(name); found {
 		return &name
 	}
-	if _, err := time.LoadLocation(name); err != nil || name == "Local" { // the machine's own
-		wrong.Add("/timezone", problem.TimezoneUnknown, "it is no zone of the IANA database: write one such as Asia/Tokyo")
+	if _, err := notify.LoadZone(name); err != nil {
+		wrong.Add("/timezone", problem.TimezoneUnknown, err.Error())
 		return nil
 	}
 	c.zones.Store(name, true)

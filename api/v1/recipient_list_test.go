@@ -176,7 +176,8 @@ func TestAnExportIsSafeToOpenAndCanBeImported(t *testing.T) {
 	a.AddKey("seesnumbers", "read", "pii")
 	at := createList(t, a, `{"name": "l", "members": [
 		{"to": "090-1234-5678", "params": {"name": "=HYPERLINK(\"x\")", "time": "10:30"}, "timezone": "Asia/Tokyo"},
-		{"to": "+1 202-555-0143", "params": {"name": "a, \"b\"\nc", "time": "'quoted'"}, "locale": "en"}]}`) + "/members"
+		{"to": "+1 202-555-0143", "params": {"name": "a, \"b\"\nc", "time": "'quoted'"}, "locale": "en"},
+		{"to": "080-1111-2222", "params": {"name": "'=1+1", "time": "''@x"}}]}`) + "/members"
 	masked := a.Do("GET", at+".csv", "")
 	rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(masked.Text, "\uFEFF"))).ReadAll()
 	if err != nil || words(rows[0]) != "[to name time timezone locale]" || rows[1][0] != "*********5678" {
@@ -193,7 +194,13 @@ func TestAnExportIsSafeToOpenAndCanBeImported(t *testing.T) {
 	if !strings.Contains(whole.Text, "090-1234-5678") {
 		t.Errorf("a key with the scope pii sees %s", whole.Text)
 	}
-	wantReport(t, a.Do("POST", at+"?mode=replace", whole.Text, asCSV), "0 0 2 0 0 0 2")
+	wantReport(t, a.Do("POST", at+"?mode=replace", whole.Text, asCSV), "0 0 3 0 0 0 3")
+	for _, name := range []string{"to", "TO", "timezone", "Locale"} {
+		refused := a.Do("POST", at, fmt.Sprintf(`{"members": [{"to": "090-1234-5679", "params": {%q: "x"}}]}`, name))
+		if refused.Status != 422 || !strings.Contains(refused.Text, "param_name_invalid") {
+			t.Errorf("a parameter with the name of the column %s = %d %s", name, refused.Status, refused.Text)
+		}
+	}
 }
 
 func TestAListInUseIsNotDeleted(t *testing.T) {

@@ -20,6 +20,7 @@ const (
 
 // checkSchedule puts a change into the terms, and says everything that is wrong with what comes out.
 func (a *API) checkSchedule(ctx context.Context, wrong problem.Details, change scheduleChange, terms *store.ScheduleTerms) error {
+	old := *terms
 	if change.Name != nil {
 		checkName(&wrong, *change.Name)
 		terms.Name = strings.TrimSpace(*change.Name)
@@ -40,13 +41,27 @@ func (a *API) checkSchedule(ctx context.Context, wrong problem.Details, change s
 	if change.ListID != nil {
 		terms.ListID = *change.ListID
 	}
-	if terms.Channel != "" && a.Settings.Sender(terms.Channel) == "" {
-		wrong.Add("/channel", problem.ChannelNotConfigured, "the channel "+string(terms.Channel)+" has no number to send from: set TWILIO_PHONE_NUMBER")
-	}
-	if err := a.checkScheduleReferences(ctx, &wrong, terms); err != nil {
+	if err := a.checkWhatIsSent(ctx, &wrong, old, terms); err != nil {
 		return err
 	}
 	return wrong.Problem()
+}
+
+// checkWhatIsSent looks at the channel, the template and the list where one of them is another than
+// before. What has become wrong with them since keeps nobody from another change: least of all from
+// switching the schedule off.
+func (a *API) checkWhatIsSent(ctx context.Context, wrong *problem.Details, old store.ScheduleTerms, terms *store.ScheduleTerms) error {
+	if terms.Channel == old.Channel && terms.TemplateID == old.TemplateID && terms.ListID == old.ListID {
+		if terms.Active && !old.Active {
+			_, err := a.checkScheduleTemplate(ctx, wrong, terms)
+			return err
+		}
+		return nil
+	}
+	if terms.Channel != "" && a.Settings.Sender(terms.Channel) == "" {
+		wrong.Add("/channel", problem.ChannelNotConfigured, "the channel "+string(terms.Channel)+" has no number to send from: set TWILIO_PHONE_NUMBER")
+	}
+	return a.checkScheduleReferences(ctx, wrong, terms)
 }
 
 // replace puts a text in the place of another; an empty one takes it away.
@@ -124,14 +139,19 @@ func checkCatchup(wrong *problem.Details, typed *string, window *time.Duration) 
 	*window = d
 }
 
+// checkScheduleTemplate looks for the template; nil: it cannot be sent with.
+func (a *API) checkScheduleTemplate(ctx context.Context, wrong *problem.Details, terms *store.ScheduleTerms) (*store.Template, error) {
+	if wrong.At("/template_id") {
+		return nil, nil
+	}
+	return a.findTemplate(ctx, wrong, terms.TemplateID, terms.Channel)
+}
+
 // checkScheduleReferences looks for the template and the list, and whether they fit each other.
 func (a *API) checkScheduleReferences(ctx context.Context, wrong *problem.Details, terms *store.ScheduleTerms) error {
-	var template *store.Template
-	var err error
-	if !wrong.At("/template_id") {
-		if template, err = a.findTemplate(ctx, wrong, terms.TemplateID, terms.Channel); err != nil {
-			return err
-		}
+	template, err := a.checkScheduleTemplate(ctx, wrong, terms)
+	if err != nil {
+		return err
 	}
 	if wrong.At("/list_id") {
 		return nil

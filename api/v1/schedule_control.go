@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json"
@@ -22,9 +23,9 @@ func (a *API) registerScheduleControl(to huma.API) {
 	}
 	huma.Register(to, control("pause-schedule", "pause", ScopeManage, "Pause a schedule",
 		"It does not run until it is resumed. What it has started goes on: pause the batch for that. Pausing again changes the note.",
-		http.StatusUnprocessableEntity), a.pauseSchedule)
+		http.StatusBadRequest, http.StatusUnprocessableEntity), a.pauseSchedule)
 	huma.Register(to, control("resume-schedule", "resume", ScopeManage, "Let a paused schedule go on",
-		"What was due in the meantime is not made up for. Resuming one that runs changes nothing."), a.resumeSchedule)
+		"What was due in the meantime is not made up for. Resuming one that runs changes nothing.", http.StatusConflict), a.resumeSchedule)
 	trigger := control("trigger-schedule", "trigger", ScopeSend, "Run a schedule now",
 		"By hand, whether or not it is active or due. Every call sends once more, unless it has the Idempotency-Key of one before.",
 		http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity)
@@ -36,6 +37,9 @@ func (a *API) pauseSchedule(ctx context.Context, in *struct {
 	ID   int64  `path:"id"`
 	Note string `query:"note" doc:"Why, for people: at most 500 characters."`
 }) (*scheduleOutput, error) {
+	if !utf8.ValidString(in.Note) {
+		return nil, notUTF8("note")
+	}
 	var wrong problem.Details
 	checkNote(&wrong, "/note", &in.Note)
 	if len(wrong) > 0 {
@@ -50,12 +54,31 @@ func (a *API) pauseSchedule(ctx context.Context, in *struct {
 }
 
 func (a *API) resumeSchedule(ctx context.Context, in *scheduleInput) (*scheduleOutput, error) {
+	if err := a.checkResume(ctx, in.ID); err != nil {
+		return nil, err
+	}
 	resumed, err := a.Store.ResumeSchedule(ctx, in.ID)
 	if err != nil {
 		return nil, a.scheduleProblem(ctx, err)
 	}
 	a.syncSchedules()
 	return a.scheduleAnswer(ctx, resumed)
+}
+
+// checkResume refuses what would make of every run one that is skipped.
+func (a *API) checkResume(ctx context.Context, id int64) error {
+	s, err := a.Store.Schedule(ctx, id)
+	if err != nil {
+		return a.scheduleProblem(ctx, err)
+	}
+	template, err := a.Store.Template(ctx, s.TemplateID)
+	switch {
+	case err != nil:
+		return a.fail(ctx, err)
+	case template.ArchivedAt != nil:
+		return problem.New(problem.ScheduleCannotRun, cannotRun[store.SkipTemplateArchived])
+	}
+	return nil
 }
 
 type triggerOutput struct {

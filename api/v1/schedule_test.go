@@ -164,6 +164,22 @@ func TestAScheduleIsPausedWithANoteAndResumed(t *testing.T) {
 	}
 }
 
+func TestABodyThatNobodyWouldReadIsRefused(t *testing.T) {
+	a := clinic(t)
+	at := createSchedule(t, a, `, "execution_time": "10:30"`).Header.Get("Location")
+	for _, action := range []string{"POST /pause", "POST /resume", "POST /trigger", "DELETE "} {
+		method, path, _ := strings.Cut(action, " ")
+		for _, body := range []string{`{"note": "closed today"}`, `[]`, "note=x"} {
+			if refused := a.Do(method, at+path, body, "If-Match: *"); refused.Status != 422 || refused.Code() != "unknown_field" {
+				t.Errorf("%s with %s = %d %s", action, body, refused.Status, refused.Text)
+			}
+		}
+	}
+	if paused := a.Do("POST", at+"/pause?note=closed+today", ` { } `); paused.Status != 200 || paused.Body["pause_note"] != "closed today" {
+		t.Errorf("with an empty object = %d %s", paused.Status, paused.Text)
+	}
+}
+
 func TestATriggerSendsOnceForEachKey(t *testing.T) {
 	a := clinic(t)
 	at := createSchedule(t, a, `, "execution_time": "10:30", "is_active": false`).Header.Get("Location")
@@ -232,6 +248,36 @@ func TestAScheduleThatCannotRunSaysWhy(t *testing.T) {
 	}
 	if runs := a.Do("GET", at, "").Body["last_runs"].([]any); len(runs) != 0 {
 		t.Errorf("refused runs by hand are kept: %v", runs)
+	}
+}
+
+func TestWhatHasBecomeWrongWithAScheduleKeepsNobodyFromAnotherChange(t *testing.T) {
+	a := clinic(t)
+	at := createSchedule(t, a, `, "execution_time": "10:30"`).Header.Get("Location")
+	change := func(body string) string {
+		answer := a.Do("PATCH", at, body, "If-Match: *")
+		return words(answer.Status, answer.Code())
+	}
+	a.Do("PATCH", "/api/v1/templates/1", `{"body": "{{name}}様、{{place}}へ。"}`) // which the members lack
+	for _, body := range []string{`{"note": "x"}`, `{"execution_time": "11:00"}`, `{"template_id": 1, "list_id": 1, "channel": "SMS"}`, `{"is_active": false}`, `{"is_active": true}`, `{"is_active": false}`} {
+		if got := change(body); got != "200 " {
+			t.Errorf("with members that lack a parameter, %s = %s", body, got)
+		}
+	}
+	if archived := a.Do("PATCH", "/api/v1/templates/1", `{"archived": true}`); archived.Status != 200 {
+		t.Fatal(archived.Text)
+	}
+	for body, want := range map[string]string{`{"note": "y"}`: "200 ", `{"is_active": true}`: "422 template_archived"} {
+		if got := change(body); got != want {
+			t.Errorf("with an archived template, %s = %s, want %s", body, got, want)
+		}
+	}
+	if resumed := a.Do("POST", at+"/resume", ""); resumed.Status != 409 || resumed.Code() != "schedule_cannot_run" {
+		t.Errorf("resumed with an archived template = %d %s", resumed.Status, resumed.Text)
+	}
+	createList(t, a, `{"name": "nobody"}`)
+	if got := change(`{"list_id": 2}`); got != "422 template_archived" {
+		t.Errorf("another list for an archived template = %s", got)
 	}
 }
 
@@ -323,6 +369,9 @@ func TestBadSchedules(t *testing.T) {
 		if got := a.Do(method, path, ""); got.Status != 422 {
 			t.Errorf("%s = %d %s", path, got.Status, got.Text)
 		}
+	}
+	if got := a.Do("POST", schedules+"/1/pause?note=%ff", ""); got.Status != 400 || got.Code() != "parameter_not_utf8" {
+		t.Errorf("a note that is no text = %d %s", got.Status, got.Text)
 	}
 	for _, method := range []string{"GET", "PATCH", "DELETE"} {
 		body := ""
