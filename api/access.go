@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"regexp"
 	"runtime/debug"
 	"strconv"
@@ -110,6 +111,15 @@ func limit(c *gin.Context) {
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
 	c.Next()
+}
+
+// wholeQuery lets a request pass whose query can be read to its end. net/url leaves out the parameters
+// that it cannot read, and without its dry_run or its send_at a request would be another one.
+func wholeQuery(c *gin.Context) {
+	if _, err := url.ParseQuery(c.Request.URL.RawQuery); err != nil {
+		problem.Write(c.Writer, problem.New(problem.ParameterInvalid, "a parameter of the query cannot be read: put & between parameters, and write % as %25 and ; as %3B"))
+		c.Abort()
+	}
 }
 
 // recoverPanics answers 500 without a word of what happened; the log has it.

@@ -130,7 +130,7 @@ func (s *Server) newEngine() *gin.Engine {
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false
 	_ = engine.SetTrustedProxies(nil) // fails only on a malformed list; with none, no header says who the client is
-	engine.Use(identify, observe(s.deps.Logger), s.leave, limit, recoverPanics(s.deps.Logger))
+	engine.Use(identify, observe(s.deps.Logger), s.leave, limit, recoverPanics(s.deps.Logger), wholeQuery)
 	engine.NoRoute(func(c *gin.Context) {
 		problem.Write(c.Writer, problem.New(problem.RouteNotFound, "there is nothing at this address: see /docs"))
 	})

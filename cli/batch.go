@@ -15,11 +15,11 @@ import (
 )
 
 func newBatchCommand() *cobra.Command {
-	group := newGroup("batch", "Send to many, and pause, resume or cancel it",
+	group := newGroup("batch", "Send to many, and pause, slow down, resume or cancel it",
 		newBatchSend(), newBatchShow(), newBatchList(),
 		newBatchControl("pause", "Pause a batch: nothing more of it is sent until it is resumed", "todoku batch resume"),
 		newBatchControl("resume", "Let a paused batch go on", "todoku batch show"),
-		newBatchControl("cancel", "Cancel what of a batch was not sent", "todoku batch show"), newBatchCheck())
+		newBatchControl("cancel", "Cancel what of a batch was not sent", "todoku batch show"), newBatchPace(), newBatchReschedule(), newBatchCheck())
 	group.GroupID = groupUse
 	group.Example = `  todoku batch send --csv recipients.csv --template 3
   todoku batch pause 0190b0a0-0000-7000-8000-000000000000`

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,9 +22,9 @@ import (
 
 func newBatchSend() *cobra.Command {
 	var (
-		csv, channel, body, name, sendAt string
-		template, list                   int64
-		twins, dryRun, detach            bool
+		csv, channel, body, name, sendAt, key string
+		template, list                        int64
+		twins, dryRun, detach                 bool
 	)
 	cmd := &cobra.Command{
 		Use:   "send (--csv FILE | --list ID) (--template ID | --body TEXT)",
@@ -35,7 +37,10 @@ number without the first row, and the others go on; the same number with the sam
 one. --dry-run accepts nothing and says what would be.
 
 The command shows how far the batch has come until all of it is final; stopping the command does not
-stop the batch. With --detach, or --json, it ends when the batch is accepted.`,
+stop the batch. With --detach, or --json, it ends when the batch is accepted.
+
+While the API is away, the command asks again a few times, under one Idempotency-Key, so nobody gets two.
+With --idempotency-key of your own that also holds for running the command again.`,
 		Example: `  todoku batch send --csv recipients.csv --template 3
   todoku batch send --csv recipients.csv --template 3 --dry-run
   todoku batch send --list 1 --template 3
@@ -48,6 +53,9 @@ stop the batch. With --detach, or --json, it ends when the batch is accepted.`,
 			}
 			if cmd.Flags().Changed("csv") == cmd.Flags().Changed("list") {
 				return usageErrorf("give either --csv FILE or --list ID")
+			}
+			if cmd.Flags().Changed("idempotency-key") && key == "" {
+				return usageErrorf("--idempotency-key is empty: give a name for this batch, or leave it out")
 			}
 			wanted := map[string]any{"channel": strings.ToUpper(channel)}
 			if byBody {
@@ -90,7 +98,7 @@ stop the batch. With --detach, or --json, it ends when the batch is accepted.`,
 			if dryRun {
 				return previewBatch(cmd, c, request)
 			}
-			request.key = uuid.NewString()
+			request.key = cmp.Or(key, uuid.NewString())
 			return sendBatch(cmd, c, request, !detach && !wantsJSON(cmd))
 		},
 	}
@@ -101,6 +109,7 @@ stop the batch. With --detach, or --json, it ends when the batch is accepted.`,
 	cmd.Flags().StringVar(&body, "body", "", "the `text`, the same for everybody")
 	cmd.Flags().StringVar(&name, "name", "", "your own `name` for the batch")
 	cmd.Flags().StringVar(&sendAt, "send-at", "", sendAtUsage)
+	cmd.Flags().StringVar(&key, "idempotency-key", "", "a `name` for this batch: the same one again, within a day, sends nothing more (default a random one)")
 	cmd.Flags().BoolVar(&twins, "allow-duplicates", false, "send to the same number with the same values again")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "accept nothing, and say what would be")
 	cmd.Flags().BoolVar(&detach, "detach", false, "end when the batch is accepted")
@@ -119,16 +128,32 @@ func queryOf(wanted map[string]any) url.Values {
 // recipientsFile is read anew for each try; standard input is there once.
 func recipientsFile(cmd *cobra.Command, path string) (of *file, again bool) {
 	if path == "-" {
-		return &file{func() (io.ReadCloser, error) { return io.NopCloser(cmd.InOrStdin()), nil }, "text/csv"}, false
+		return &file{func() (io.ReadCloser, error) { return csvFile{io.NopCloser(cmd.InOrStdin())}, nil }, "text/csv"}, false
 	}
 	return &file{func() (io.ReadCloser, error) {
 		f, err := os.Open(path)
 		if err != nil {
-			return nil, fmt.Errorf("read --csv: %w", err)
+			return nil, &unreadableError{err}
 		}
-		return f, nil
+		return csvFile{f}, nil
 	}, "text/csv"}, true
 }
+
+// csvFile marks what goes wrong while it is read, which is not the API's fault.
+type csvFile struct{ io.ReadCloser }
+
+func (f csvFile) Read(p []byte) (int, error) {
+	n, err := f.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = &unreadableError{err}
+	}
+	return n, err
+}
+
+// unreadableError says why a file cannot be uploaded. Of one that breaks off nothing is accepted.
+type unreadableError struct{ cause error }
+
+func (e *unreadableError) Error() string { return fmt.Sprintf("read --csv: %v", e.cause) }
 
 func previewBatch(cmd *cobra.Command, c *client, request asking) error {
 	return printAnswer(cmd, c, request, func(out io.Writer, p v1.BatchPreview) error {

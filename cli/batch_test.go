@@ -2,6 +2,7 @@ package cli
 
 import (
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 )
@@ -105,6 +106,52 @@ func TestABatchIsShownListedAndControlled(t *testing.T) {
 	}
 }
 
+func TestABatchIsSlowedDownAndMoved(t *testing.T) {
+	term := newTerminal(t)
+	own := strings.Replace(batch("running", `"accepted":3`), `"total"`, `"send_interval_ms":2000,"total"`, 1)
+	requests := standInAPI(t, says(200, own), says(200, batch("running", `"accepted":3`)), says(200, batch("scheduled", `"accepted":3`)))
+	if out := term.succeeds("batch", "pace", someID, "--interval", "2s"); !strings.Contains(out, "sends one each 2s at most: 33.3 % of 3, 3 accepted") {
+		t.Errorf("slowing it down says\n%s", out)
+	}
+	if out := term.succeeds("batch", "pace", someID, "--interval", "0s"); !strings.Contains(out, "goes at its sender's pace") {
+		t.Errorf("giving its pace up says\n%s", out)
+	}
+	if out := term.succeeds("batch", "reschedule", someID, "--send-at", "2026-04-01 10:00"); !strings.Contains(out, "is not sent before 2026-04-01 10:00:00 JST") {
+		t.Errorf("moving it says\n%s", out)
+	}
+	slower, sendersPace, moved := (*requests)[0], (*requests)[1], (*requests)[2]
+	if slower.Method != "PATCH" || slower.Path != "/api/v1/batches/"+someID || slower.Body["send_interval_ms"] != 2000. || len(slower.Body) != 1 {
+		t.Errorf("asked %+v", slower)
+	}
+	if sendersPace.Body["send_interval_ms"] != 0. || moved.Body["send_at"] != "2026-04-01T10:00:00+09:00" || len(moved.Body) != 1 {
+		t.Errorf("asked %+v and %+v", sendersPace, moved)
+	}
+}
+
+func TestAFileThatCannotBeReadIsNotTheAPIsFault(t *testing.T) {
+	term := newTerminal(t)
+	if err := os.Mkdir("folder", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	standInAPI(t, answer{status: 400})
+	for _, args := range [][]string{{"batch", "send", "--csv", "folder", "--body", "x"}, {"list", "import", "1", "--csv", "folder"}, {"batch", "send", "--csv", "nowhere.csv", "--body", "x"}} {
+		code, _, errOut := term.run(args...)
+		if code != exitFailed || !strings.Contains(errOut, "read --csv: ") || strings.Contains(errOut, "may or may not") || strings.Contains(errOut, "asking again") {
+			t.Errorf("%v ends with %d and says %q", args, code, errOut)
+		}
+	}
+}
+
+func TestABatchIsSentOnceUnderAKeyOfOnesOwn(t *testing.T) {
+	term := newTerminal(t)
+	term.writeFile("r.csv", "to\n090-1234-5678\n")
+	requests := standInAPI(t, says(202, batch("running", `"accepted":3`)))
+	term.succeeds("batch", "send", "--csv", "r.csv", "--body", "x", "--detach", "--idempotency-key", "spring-2026")
+	if got := (*requests)[0].key; got != "spring-2026" {
+		t.Errorf("sent under the key %q", got)
+	}
+}
+
 // check is an answer of the API about a check against Twilio's list.
 func check(state, more string) string {
 	return `{"batch_id":"` + someID + `","state":"` + state + `","requested_at":"2026-04-01T01:00:00Z",` + more + `"workflow_id":"carrier-check/` + someID + `"}`
@@ -141,7 +188,9 @@ func TestBatchUsage(t *testing.T) {
 	term := newTerminal(t)
 	for _, args := range [][]string{
 		{"send"}, {"send", "--csv", "x"}, {"send", "--body", "x"}, {"send", "--csv", "x", "--list", "1", "--body", "x"}, {"send", "--csv", "x", "--body", "x", "--template", "1"}, {"send", "--csv", "x", "--body", "x", "--send-at", "soon"},
-		{"show"}, {"show", "1"}, {"pause", "x"}, {"check"}, {"check", "x"}, {"list", "--limit", "0"},
+		{"show"}, {"show", "1"}, {"pause", "x"}, {"check"}, {"check", "x"},
+		{"pace", someID}, {"pace", someID, "--interval", "2"}, {"pace", someID, "--interval", "1ns"}, {"pace", "x", "--interval", "2s"}, {"reschedule", someID}, {"reschedule", someID, "--send-at", "soon"},
+		{"send", "--csv", "x", "--body", "x", "--idempotency-key", ""}, {"list", "--limit", "0"},
 	} {
 		if code, _, errOut := term.run(append([]string{"batch"}, args...)...); code != exitUsage || errOut == "" {
 			t.Errorf("%v ends with %d and says %q", args, code, errOut)

@@ -283,6 +283,9 @@ func (c *client) unreachable(ctx context.Context, method string, err error) erro
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if unread := new(unreadableError); errors.As(err, &unread) {
+		return unread
+	}
 	var address *url.Error // says again what was asked
 	if errors.As(err, &address) {
 		err = address.Err

@@ -60,7 +60,7 @@ type Recipient struct {
 
 // RecipientReader reads a recipients file row by row: a header with the column `to` and a column
 // for each parameter, then the recipients. It takes UTF-8 with and without a byte order mark,
-// UTF-16 with one, and Shift_JIS as Excel in Japan writes it; fields in quotes; any line breaks. It
+// UTF-16 with one, and Shift_JIS as Excel in Japan writes it; fields in quotes; LF and CRLF. It
 // holds one row in memory, whatever the size of the file.
 type RecipientReader struct {
 	source  *recordLimit
@@ -83,6 +83,9 @@ func NewRecipientReader(r io.Reader) (*RecipientReader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if strings.Contains(strings.Join(header, ""), "\r") { // within what would be one row
+		return nil, &CSVError{Code: CSVWithoutTo, Detail: "the line breaks are those of old Macs, so the whole file is one row: save it as `CSV UTF-8`"}
+	}
 	if len(header) > MaxCSVColumns {
 		return nil, &CSVError{Code: CSVTooManyColumns, Detail: fmt.Sprintf("the file has %d columns, more than %d: keep `to` and the template's parameters", len(header), MaxCSVColumns)}
 	}
@@ -102,9 +105,20 @@ func NewRecipientReader(r io.Reader) (*RecipientReader, error) {
 		rr.columns = append(rr.columns, name)
 	}
 	if rr.to < 0 {
-		return nil, &CSVError{Code: CSVWithoutTo, Detail: "no column is named `to`: the first row must name the columns, and `to` holds the phone numbers"}
+		return nil, &CSVError{Code: CSVWithoutTo, Detail: withoutTo(header)}
 	}
 	return rr, nil
+}
+
+// withoutTo says why the header has no column `to`: of a file of another kind, what kind it is.
+func withoutTo(header []string) string {
+	switch first := header[0]; {
+	case len(header) == 1 && strings.Contains(first, ";"):
+		return "the columns are parted by semicolons: save the file with commas"
+	case len(header) == 1 && strings.Contains(first, "\t"):
+		return "the columns are parted by tabs: save the file as `CSV UTF-8`, with commas"
+	}
+	return "no column is named `to`: the first row must name the columns, and `to` holds the phone numbers"
 }
 
 // Columns are the names of the parameters' columns, in the file's order.

@@ -74,6 +74,22 @@ func TestRecipientsInEveryEncodingThatExcelWrites(t *testing.T) {
 	}
 }
 
+func TestAFileOfAnotherKindIsToldWhatItIs(t *testing.T) {
+	for file, want := range map[string]string{
+		"to;name\n1;x\n":    "semicolons",
+		"to\tname\n1\tx\n":  "tabs",
+		"to,name\r1,x\r":    "line breaks",
+		"to\r1\r":           "line breaks",
+		"phone,name\n1,x\n": "no column is named `to`",
+	} {
+		_, _, err := readRecipients(strings.NewReader(file))
+		var wrong *CSVError
+		if !errors.As(err, &wrong) || wrong.Code != CSVWithoutTo || !strings.Contains(wrong.Detail, want) {
+			t.Errorf("%q is refused with %v, and not for its %s", file, err, want)
+		}
+	}
+}
+
 func TestShiftJISThatBeginsLateInTheFile(t *testing.T) {
 	text := "to,name\n" + strings.Repeat("+12025550143,Smith\n", 10_000) + "+12025550143,山田\n"
 	rows, bad, err := readRecipients(strings.NewReader(encoded(t, text, "Shift_JIS")))

@@ -15,11 +15,13 @@ import (
 // read the ledger in it.
 const fraction = 256 * time.Nanosecond
 
-// CreatedAt is the moment that an id names, to the microsecond.
+// CreatedAt is the moment that an id names, to the microsecond. It stays within the id's millisecond:
+// where google/uuid makes more ids than there are fractions, or the clock was set back, it counts on
+// to fractions that no millisecond has.
 func CreatedAt(id uuid.UUID) time.Time {
 	millis := int64(binary.BigEndian.Uint64(id[:8]) >> 16)
 	beyond := time.Duration(binary.BigEndian.Uint16(id[6:8])&0x0fff) * fraction
-	return time.UnixMilli(millis).Add(beyond).Truncate(time.Microsecond)
+	return time.UnixMilli(millis).Add(min(beyond, time.Millisecond-1)).Truncate(time.Microsecond)
 }
 
 // newIDAt makes an id that names a moment of the past.

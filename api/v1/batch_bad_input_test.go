@@ -47,6 +47,10 @@ func TestBadBatches(t *testing.T) {
 		{"a list beside a file", plain + "&list_id=1", "to\n09012345678\n", 422, "recipients_or_list at /list_id"},
 		{"an unknown parameter", plain + "&x=y", "to\n09012345678\n", 422, "parameter_invalid"},
 		{"a name in another encoding", plain + "&name=%FF", "to\n09012345678\n", 400, "parameter_not_utf8"},
+		{"a parameter that is cut off by a semicolon", plain + "&dry_run=true;", "to\n09012345678\n", 422, "parameter_invalid"},
+		{"a percent sign as it is", plain + "&name=100%", "to\n09012345678\n", 422, "parameter_invalid"},
+		{"a dry run of null", plain + "&dry_run=null", "to\n09012345678\n", 422, "wrong_type at /dry_run"},
+		{"a time of null", plain + "&send_at=null", "to\n09012345678\n", 422, "send_at_invalid at /send_at"},
 		{"a parameter twice", plain + "&body=y", "to\n09012345678\n", 422, "parameter_invalid"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -98,6 +102,7 @@ func TestBadBatches(t *testing.T) {
 		"a key that is none":             {a.Do("POST", batches+plain, "to\n09012345678\n", asCSV, "Idempotency-Key: "+strings.Repeat("x", 256)), 400, "idempotency_key_malformed"},
 		"no key":                         {a.Do("POST", batches+plain, "to\n09012345678\n", asCSV, "Authorization: "), 401, "key_missing"},
 		"a list of no batch":             {a.Do("GET", "/api/v1/notifications?batch_id=x", ""), 422, "parameter_invalid"},
+		"a list by half a parameter":     {a.Do("GET", "/api/v1/notifications?status=FAILED&batch_id=%zz", ""), 422, "parameter_invalid"},
 		"a page of batches, wrong":       {a.Do("GET", batches+"?cursor=x", ""), 422, "parameter_invalid"},
 	} {
 		t.Run(name, func(t *testing.T) { checkProblem(t, test.answer, test.status, test.want, seen) })

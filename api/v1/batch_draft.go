@@ -112,7 +112,7 @@ func queryMembers(query url.Values, isCSV bool) (map[string]jsontext.Value, erro
 			kind = field.Type.Elem().Kind()
 		}
 		raw := jsontext.Value(values[0])
-		if kind == reflect.String || !raw.IsValid() {
+		if kind == reflect.String || !raw.IsValid() || raw.Kind() == 'n' { // null would count as not given
 			raw, _ = jsontext.AppendQuote(nil, values[0]) // it is UTF-8
 		}
 		members[name] = raw
