@@ -20,7 +20,7 @@ func newBatchPace() *cobra.Command {
 two of them. One shorter than its sender's changes nothing; 0s is its sender's.`,
 		Example: `  todoku batch pace 0190b0a0-0000-7000-8000-000000000000 --interval 2s
   todoku batch pace 0190b0a0-0000-7000-8000-000000000000 --interval 0s    # its sender's again`,
-		Args: oneArgument(batchIDArgument),
+		Args: oneArgument(batches.argument),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if interval%time.Millisecond != 0 {
 				return usageErrorf("--interval has parts of a millisecond: write it as in 500ms, 2s or 1m30s")
@@ -45,7 +45,7 @@ func newBatchReschedule() *cobra.Command {
 		Short:   "Change when a batch is sent",
 		Long:    "Change when a batch is sent, until the first of it is taken to be sent.",
 		Example: "  todoku batch reschedule 0190b0a0-0000-7000-8000-000000000000 --send-at '2026-04-01 09:00'",
-		Args:    oneArgument(batchIDArgument),
+		Args:    oneArgument(batches.argument),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at, err := parseMoment(sendAt, time.Now())
 			if err != nil {
@@ -63,11 +63,7 @@ func newBatchReschedule() *cobra.Command {
 
 // changeBatch changes a batch and says what holds for it now.
 func changeBatch(cmd *cobra.Command, batch string, change map[string]any, holds func(v1.Batch, *time.Location) string) error {
-	id, err := parseBatchID(batch)
-	if err != nil {
-		return err
-	}
-	zone, err := timezone()
+	path, err := batches.pathOf(batch)
 	if err != nil {
 		return err
 	}
@@ -75,12 +71,8 @@ func changeBatch(cmd *cobra.Command, batch string, change map[string]any, holds 
 	if err != nil {
 		return err
 	}
-	changed, err := call[v1.Batch](cmd.Context(), c, http.MethodPatch, "/batches/"+id.String(), change)
-	if err != nil {
-		return err
-	}
-	return changed.print(cmd, func(out io.Writer, b v1.Batch) error {
+	return printAnswer(cmd, c, once(http.MethodPatch, path, change), inZone(func(out io.Writer, b v1.Batch, zone *time.Location) error {
 		_, err := fmt.Fprintf(out, "batch %s %s: %s\nNext: todoku batch show %s\n", b.ID, holds(b, zone), progressLine(b), b.ID)
 		return err
-	})
+	}))
 }

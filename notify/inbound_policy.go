@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -110,7 +111,7 @@ func (p InboundPolicy) Open(at time.Time) (bool, error) {
 	if len(p.Hours) == 0 {
 		return true, nil
 	}
-	zone, err := LoadZone(p.Timezone)
+	zone, err := LoadZone(cmp.Or(p.Timezone, "UTC"))
 	if err != nil {
 		return false, fmt.Errorf("the time zone %q is not known: write one such as Asia/Tokyo", p.Timezone)
 	}
