@@ -1,25 +1,17 @@
 package workflows_test
 
 import (
-	"context"
 	"errors"
-	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/mock"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/todoku/todoku/activities"
-	"github.com/todoku/todoku/devstack/devstacktest"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/workflows"
 )
@@ -74,76 +66,17 @@ func TestALongBatchGoesOnInANewHistory(t *testing.T) {
 	}
 }
 
-// batchPath is one way through the batch's workflow.
-type batchPath struct {
-	name    string
-	answers []any // of CarryBatch: an activities.Carried or an error
-	signal  bool  // it is woken once, a second after its start
-}
+var (
+	carryBatch = step{"CarryBatch", activities.SendSMSQueue}
 
-var batchPaths = []batchPath{
-	{name: "batch-carried", answers: []any{carriedOn(0), carriedOn(500 * time.Millisecond), activities.Carried{Done: true, Details: "2 of 2"}}},
-	{name: "batch-paused-and-woken", answers: []any{carriedOn(5 * time.Minute), activities.Carried{Done: true}}, signal: true},
-	{name: "batch-carried-after-an-outage", answers: []any{errors.New("no database"), activities.Carried{Done: true}}},
-	{name: "batch-not-in-the-ledger", answers: []any{temporal.NewNonRetryableApplicationError("the ledger has no such batch", "NotFound", nil)}},
-}
-
-func TestRecordedHistoriesOfBatchesReplay(t *testing.T) {
-	if *record {
-		recordBatches(t)
+	batchPaths = []path{
+		{name: "batch-carried", workflow: workflows.Batch, input: batchInput, answers: answers{
+			carryBatch: {carriedOn(0), carriedOn(500 * time.Millisecond), activities.Carried{Done: true, Details: "2 of 2"}}}},
+		{name: "batch-paused-and-woken", workflow: workflows.Batch, input: batchInput, answers: answers{
+			carryBatch: {carriedOn(5 * time.Minute), activities.Carried{Done: true}}}, signals: []signal{{workflows.WakeSignal, nil}}},
+		{name: "batch-carried-after-an-outage", workflow: workflows.Batch, input: batchInput, answers: answers{
+			carryBatch: {errors.New("no database"), activities.Carried{Done: true}}}},
+		{name: "batch-not-in-the-ledger", workflow: workflows.Batch, input: batchInput, fails: true, answers: answers{
+			carryBatch: {temporal.NewNonRetryableApplicationError("the ledger has no such batch", "NotFound", nil)}}},
 	}
-	for _, p := range batchPaths {
-		t.Run(p.name, func(t *testing.T) {
-			if err := replayer().ReplayWorkflowHistoryFromJSONFile(nil, historyFile(p.name)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-func recordBatches(t *testing.T) {
-	c, err := client.Dial(client.Options{HostPort: devstacktest.Temporal(t), Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	var mu sync.Mutex
-	var answers []any
-	carry := func(context.Context, uuid.UUID) (activities.Carried, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		answer := answers[0]
-		answers = answers[1:]
-		if err, ok := answer.(error); ok {
-			return activities.Carried{}, err
-		}
-		return answer.(activities.Carried), nil
-	}
-	for _, queue := range []string{workflows.TaskQueue, activities.SendSMSQueue} {
-		w := worker.New(c, queue, worker.Options{})
-		w.RegisterWorkflow(workflows.Batch)
-		w.RegisterActivityWithOptions(carry, activity.RegisterOptions{Name: "CarryBatch"})
-		if err := w.Start(); err != nil {
-			t.Fatal(err)
-		}
-		defer w.Stop()
-	}
-	for _, p := range batchPaths {
-		mu.Lock()
-		answers = p.answers
-		mu.Unlock()
-		id := "record/" + p.name
-		run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: workflows.TaskQueue}, workflows.Batch, batchInput)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p.signal {
-			time.Sleep(time.Second)
-			if err := c.SignalWorkflow(t.Context(), id, "", workflows.WakeSignal, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		_ = run.Get(t.Context(), nil) // one path ends with an error
-		writeHistory(t, c, id, p.name)
-	}
-}
+)

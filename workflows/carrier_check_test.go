@@ -1,23 +1,16 @@
 package workflows_test
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/mock"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 
 	"github.com/todoku/todoku/activities"
-	"github.com/todoku/todoku/devstack/devstacktest"
 	"github.com/todoku/todoku/workflows"
 )
 
@@ -62,42 +55,14 @@ func TestACheckThatCannotBeMadeIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestRecordedCarrierChecksReplay(t *testing.T) {
-	names := map[string]error{"carrier-check": nil, "carrier-check-given-up": temporal.NewNonRetryableApplicationError("another one has taken its place", "NotFound", nil)}
-	if *record {
-		recordCarrierChecks(t, names)
-	}
-	for name := range names {
-		if err := replayer().ReplayWorkflowHistoryFromJSONFile(nil, historyFile(name)); err != nil {
-			t.Error(name, err)
-		}
-	}
-}
+var (
+	compareBatch       = step{"CompareBatch", activities.StatusCheckQueue}
+	giveUpCarrierCheck = step{"GiveUpCarrierCheck", activities.StatusCheckQueue}
 
-func recordCarrierChecks(t *testing.T, answers map[string]error) {
-	c, err := client.Dial(client.Options{HostPort: devstacktest.Temporal(t), Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
-	if err != nil {
-		t.Fatal(err)
+	carrierCheckPaths = []path{
+		{name: "carrier-check", workflow: workflows.CarrierCheck, input: checkInput, answers: answers{compareBatch: {nil}}},
+		{name: "carrier-check-given-up", workflow: workflows.CarrierCheck, input: checkInput, fails: true, answers: answers{
+			compareBatch:       {temporal.NewNonRetryableApplicationError("another one has taken its place", "NotFound", nil)},
+			giveUpCarrierCheck: {nil}}},
 	}
-	defer c.Close()
-	for _, queue := range []string{workflows.TaskQueue, activities.StatusCheckQueue} {
-		w := worker.New(c, queue, worker.Options{})
-		w.RegisterWorkflow(workflows.CarrierCheck)
-		w.RegisterActivityWithOptions(func(ctx context.Context, _ uuid.UUID) error {
-			return answers[activity.GetInfo(ctx).WorkflowExecution.ID]
-		}, activity.RegisterOptions{Name: "CompareBatch"})
-		w.RegisterActivityWithOptions(func(context.Context, uuid.UUID) error { return nil }, activity.RegisterOptions{Name: "GiveUpCarrierCheck"})
-		if err := w.Start(); err != nil {
-			t.Fatal(err)
-		}
-		defer w.Stop()
-	}
-	for name := range answers {
-		run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: name, TaskQueue: workflows.TaskQueue}, workflows.CarrierCheck, checkInput)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = run.Get(t.Context(), nil) // one ends with an error
-		writeHistory(t, c, name, name)
-	}
-}
+)

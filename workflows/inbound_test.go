@@ -1,24 +1,16 @@
 package workflows_test
 
 import (
-	"context"
 	"errors"
-	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/mock"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 
 	"github.com/todoku/todoku/activities"
-	"github.com/todoku/todoku/devstack/devstacktest"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/workflows"
 )
@@ -115,90 +107,36 @@ func TestACallOfWhichNothingIsHeardIsLookedAt(t *testing.T) {
 	runCall(t, env, inboundInput, 15*time.Minute)
 }
 
-// inboundPath is one way through the workflow of a call.
-type inboundPath struct {
-	name    string
-	answers []any                     // of FollowInbound: an activities.InboundNext or an error
-	news    []workflows.InboundMoment // one a second
-}
+var followInbound = step{"FollowInbound", activities.InboundQueue}
 
-var inboundPaths = []inboundPath{
-	{name: "inbound-finished", news: []workflows.InboundMoment{
-		moment(notify.InboundWaiting), {State: notify.InboundReserved, Operator: operator}, {State: notify.InboundAnswered, Operator: operator},
-		{State: notify.InboundFinished, Operator: operator},
-	}, answers: []any{
+// news is a signal about a call.
+func news(m workflows.InboundMoment) signal { return signal{workflows.InboundSignal, m} }
+
+var inboundPaths = []path{
+	{name: "inbound-finished", workflow: workflows.InboundCall, input: inboundInput, signals: []signal{
+		news(moment(notify.InboundWaiting)),
+		news(workflows.InboundMoment{State: notify.InboundReserved, Operator: operator}),
+		news(workflows.InboundMoment{State: notify.InboundAnswered, Operator: operator}),
+		news(workflows.InboundMoment{State: notify.InboundFinished, Operator: operator}),
+	}, answers: answers{followInbound: {
 		activities.InboundNext{State: notify.InboundFinished, Operator: operator, In: 500 * time.Millisecond},
 		activities.InboundNext{State: notify.InboundFinished, Operator: operator, FollowUp: notify.FollowUpNone, Done: true},
-	}},
-	{name: "inbound-abandoned-and-sent-an-sms", news: []workflows.InboundMoment{moment(notify.InboundAbandoned)}, answers: []any{
+	}}},
+	{name: "inbound-abandoned-and-sent-an-sms", workflow: workflows.InboundCall, input: inboundInput, signals: []signal{
+		news(moment(notify.InboundAbandoned)),
+	}, answers: answers{followInbound: {
 		errors.New("no database"),
 		activities.InboundNext{State: notify.InboundAbandoned, FollowUp: notify.FollowUpSMS, Done: true},
-	}},
-	{name: "inbound-late-event", news: []workflows.InboundMoment{moment(notify.InboundTurnedAway), moment(notify.InboundCallback)}, answers: []any{
+	}}},
+	{name: "inbound-late-event", workflow: workflows.InboundCall, input: inboundInput, signals: []signal{
+		news(moment(notify.InboundTurnedAway)), news(moment(notify.InboundCallback)),
+	}, answers: answers{followInbound: {
 		activities.InboundNext{State: notify.InboundTurnedAway, In: time.Minute},
 		activities.InboundNext{State: notify.InboundCallback, FollowUp: notify.FollowUpTask, Done: true},
-	}},
-	{name: "inbound-not-in-the-ledger", news: []workflows.InboundMoment{moment(notify.InboundAbandoned)}, answers: []any{
+	}}},
+	{name: "inbound-not-in-the-ledger", workflow: workflows.InboundCall, input: inboundInput, fails: true, signals: []signal{
+		news(moment(notify.InboundAbandoned)),
+	}, answers: answers{followInbound: {
 		temporal.NewNonRetryableApplicationError("the ledger has no such call", "NotFound", nil),
-	}},
-}
-
-func TestRecordedHistoriesOfCallsReplay(t *testing.T) {
-	if *record {
-		recordCalls(t)
-	}
-	for _, p := range inboundPaths {
-		t.Run(p.name, func(t *testing.T) {
-			if err := replayer().ReplayWorkflowHistoryFromJSONFile(nil, historyFile(p.name)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-func recordCalls(t *testing.T) {
-	c, err := client.Dial(client.Options{HostPort: devstacktest.Temporal(t), Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	var mu sync.Mutex
-	var answers []any
-	follow := func(context.Context, uuid.UUID) (activities.InboundNext, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		answer := answers[0]
-		answers = answers[1:]
-		if err, ok := answer.(error); ok {
-			return activities.InboundNext{}, err
-		}
-		return answer.(activities.InboundNext), nil
-	}
-	for _, queue := range []string{workflows.TaskQueue, activities.InboundQueue} {
-		w := worker.New(c, queue, worker.Options{})
-		w.RegisterWorkflow(workflows.InboundCall)
-		w.RegisterActivityWithOptions(follow, activity.RegisterOptions{Name: "FollowInbound"})
-		if err := w.Start(); err != nil {
-			t.Fatal(err)
-		}
-		defer w.Stop()
-	}
-	for _, p := range inboundPaths {
-		mu.Lock()
-		answers = p.answers
-		mu.Unlock()
-		id := "record/" + p.name
-		run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: workflows.TaskQueue}, workflows.InboundCall, inboundInput)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range p.news {
-			time.Sleep(time.Second)
-			if err := c.SignalWorkflow(t.Context(), id, "", workflows.InboundSignal, m); err != nil {
-				t.Fatal(err)
-			}
-		}
-		_ = run.Get(t.Context(), nil) // one path ends with an error
-		writeHistory(t, c, id, p.name)
-	}
+	}}},
 }

@@ -1,6 +1,8 @@
 package workflows_test
 
 import (
+	"encoding/json"
+	"os"
 	"testing"
 	"time"
 
@@ -161,5 +163,58 @@ func TestEachChannelHasItsQueue(t *testing.T) {
 		if got := activities.SendQueue(channel); got != want {
 			t.Errorf("%s is sent on %s, want %s", channel, got, want)
 		}
+	}
+}
+
+func later(a activities.Action) activities.Next {
+	return activities.Next{Action: a, In: 500 * time.Millisecond}
+}
+
+var (
+	send        = step{"Send", activities.SendSMSQueue}
+	lookUp      = step{"LookUp", activities.StatusCheckQueue}
+	checkStatus = step{"CheckStatus", activities.StatusCheckQueue}
+
+	shard         = workflows.ShardInput{Channel: notify.SMS}
+	adoptingShard = workflows.ShardInput{Channel: notify.SMS, Adopt: 1}
+
+	settled = []signal{{workflows.SettledSignal, notify.Success}}
+)
+
+var notificationPaths = []path{
+	{name: "settled-by-webhook", workflow: workflows.Notification, input: input, answers: answers{send: {waiting}}, signals: settled},
+	{name: "settled-before-the-answer", workflow: workflows.Notification, input: input, answers: answers{send: {done}}},
+	{name: "settled-by-check", workflow: workflows.Notification, input: input, answers: answers{
+		send: {later(activities.CheckStatus)}, checkStatus: {later(activities.CheckStatus), done}}},
+	{name: "sent-after-retries", workflow: workflows.Notification, input: input, answers: answers{send: {
+		temporal.NewApplicationErrorWithOptions("refused", "RetryLater", temporal.ApplicationErrorOptions{NextRetryDelay: 100 * time.Millisecond}), done}}},
+	{name: "ambiguous-and-found", workflow: workflows.Notification, input: input, answers: answers{
+		send: {later(activities.LookUp)}, lookUp: {later(activities.CheckStatus)}, checkStatus: {done}}},
+	{name: "ambiguous-and-sent-again", workflow: workflows.Notification, input: input, answers: answers{
+		send: {later(activities.LookUp), done}, lookUp: {later(activities.LookUp), later(activities.Send)}}},
+	{name: "held-and-resumed", workflow: workflows.Notification, input: input, answers: answers{
+		send: {activities.Next{Action: activities.Send, In: 5 * time.Minute}, done}}, signals: []signal{{workflows.WakeSignal, nil}}},
+	{name: "refused", workflow: workflows.Notification, input: input, answers: answers{send: {activities.Next{Action: activities.Done, Status: notify.Failed}}}},
+	{name: "not-in-the-ledger", workflow: workflows.Notification, input: input, fails: true, answers: answers{
+		send: {temporal.NewNonRetryableApplicationError("the ledger has no such notification", "NotFound", nil)}}},
+	{name: "still-waiting", workflow: workflows.Notification, input: input, open: true, answers: answers{send: {waiting}}},
+	{name: "shard-settled-by-webhook", workflow: workflows.Shard, input: shard, answers: answers{send: {later(activities.Send), waiting}}, signals: settled},
+	{name: "adopting-shard-settled-by-webhook", workflow: workflows.Shard, input: adoptingShard, answers: answers{
+		send: {waiting}, checkStatus: {activities.Next{Action: activities.Done}}}, signals: settled},
+	{name: "shard-settled-by-check", workflow: workflows.Shard, input: shard, answers: answers{
+		send: {later(activities.LookUp)}, lookUp: {later(activities.CheckStatus)}, checkStatus: {activities.Next{Action: activities.Done}}}},
+}
+
+func TestAHappySingleHasAtMost16Events(t *testing.T) {
+	content, err := os.ReadFile(historyFile("settled-by-webhook"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h struct{ Events []json.RawMessage }
+	if err := json.Unmarshal(content, &h); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(h.Events); n == 0 || n > 16 {
+		t.Errorf("the history has %d events", n)
 	}
 }

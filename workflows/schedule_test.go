@@ -1,24 +1,17 @@
 package workflows_test
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/mock"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/todoku/todoku/activities"
-	"github.com/todoku/todoku/devstack/devstacktest"
 	"github.com/todoku/todoku/workflows"
 )
 
@@ -109,78 +102,17 @@ func TestALongSyncGoesOnInANewHistory(t *testing.T) {
 	}
 }
 
-func TestRecordedHistoriesOfSchedulesReplay(t *testing.T) {
-	if *record {
-		recordSchedules(t)
-	}
-	for _, name := range []string{"schedule-run", "schedule-run-skipped-after-an-outage", "schedule-sync"} {
-		t.Run(name, func(t *testing.T) {
-			if err := replayer().ReplayWorkflowHistoryFromJSONFile(nil, historyFile(name)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
+var (
+	runSchedule   = step{"RunSchedule", activities.ReminderQueue}
+	syncSchedules = step{"SyncSchedules", activities.SyncQueue}
 
-// recordSchedules has a real Schedule start the runs.
-func recordSchedules(t *testing.T) {
-	c, err := client.Dial(client.Options{HostPort: devstacktest.Temporal(t), Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
-	if err != nil {
-		t.Fatal(err)
+	schedulePaths = []path{
+		{name: "schedule-run", workflow: workflows.RunSchedule, input: workflows.RunScheduleInput{ScheduleID: 1}, queue: activities.ReminderQueue, scheduled: true,
+			answers: answers{runSchedule: {activities.RunOutcome{BatchID: &scheduledBatch}}}},
+		{name: "schedule-run-skipped-after-an-outage", workflow: workflows.RunSchedule, input: workflows.RunScheduleInput{ScheduleID: 2}, queue: activities.ReminderQueue, scheduled: true,
+			answers: answers{runSchedule: {errors.New("no database"), errors.New("no database"), activities.RunOutcome{Skipped: "too_late"}}}},
+		{name: "schedule-sync", workflow: workflows.SyncSchedules, input: workflows.SyncInput{}, queue: activities.SyncQueue,
+			signals: []signal{{workflows.SyncSignal, true}}, atOnce: true,
+			answers: answers{syncSchedules: {activities.SyncCounts{Unchanged: 3}}}},
 	}
-	defer c.Close()
-	tries := map[int64]int{}
-	run := func(_ context.Context, due activities.DueRun) (activities.RunOutcome, error) {
-		switch tries[due.ScheduleID]++; {
-		case due.ScheduleID == 1:
-			return activities.RunOutcome{BatchID: &scheduledBatch}, nil
-		case tries[due.ScheduleID] < 3:
-			return activities.RunOutcome{}, errors.New("no database")
-		}
-		return activities.RunOutcome{Skipped: "too_late"}, nil
-	}
-	sync := func(context.Context, bool) (activities.SyncCounts, error) {
-		return activities.SyncCounts{Unchanged: 3}, nil
-	}
-	for queue, workflow := range map[string]any{activities.ReminderQueue: workflows.RunSchedule, activities.SyncQueue: workflows.SyncSchedules} {
-		w := worker.New(c, queue, worker.Options{})
-		w.RegisterWorkflow(workflow)
-		w.RegisterActivityWithOptions(run, activity.RegisterOptions{Name: "RunSchedule"})
-		w.RegisterActivityWithOptions(sync, activity.RegisterOptions{Name: "SyncSchedules"})
-		if err := w.Start(); err != nil {
-			t.Fatal(err)
-		}
-		defer w.Stop()
-	}
-	for id, name := range map[int64]string{1: "schedule-run", 2: "schedule-run-skipped-after-an-outage"} {
-		handle, err := c.ScheduleClient().Create(t.Context(), client.ScheduleOptions{ID: "record/" + name, TriggerImmediately: true,
-			Action: &client.ScheduleWorkflowAction{ID: "record/" + name, Workflow: workflows.RunSchedule, Args: []any{workflows.RunScheduleInput{ScheduleID: id}}, TaskQueue: activities.ReminderQueue}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = handle.Delete(context.WithoutCancel(t.Context())) }()
-		var started string
-		for end := time.Now().Add(20 * time.Second); started == ""; time.Sleep(20 * time.Millisecond) {
-			have, err := handle.Describe(t.Context())
-			if err != nil || time.Now().After(end) {
-				t.Fatalf("it started nothing, error %v", err)
-			}
-			for _, action := range have.Info.RecentActions {
-				started = action.StartWorkflowResult.WorkflowID
-			}
-		}
-		if err := c.GetWorkflow(t.Context(), started, "").Get(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
-		writeHistory(t, c, started, name)
-	}
-	asked, err := c.SignalWithStartWorkflow(t.Context(), "record/schedule-sync", workflows.SyncSignal, true,
-		client.StartWorkflowOptions{TaskQueue: activities.SyncQueue}, workflows.SyncSchedules, workflows.SyncInput{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := asked.Get(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	writeHistory(t, c, asked.GetID(), "schedule-sync")
-}
+)
