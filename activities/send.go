@@ -181,7 +181,7 @@ func (a *Activities) post(ctx context.Context, claim store.Claim, claimedAt time
 	if err != nil {
 		return nil, a.refuse(ctx, claim, store.Failure{Kind: store.EventRefused, FailureCode: notify.CodeBadTemplate, Detail: err.Error()})
 	}
-	if err := sleep(ctx, claim.Wait-time.Since(claimedAt)); err != nil {
+	if err := sleep(ctx, time.Until(claim.StartsAt)); err != nil {
 		return nil, a.giveBack(ctx, claim, store.Retry{Kind: store.EventTryFailed, Uncounted: true, Detail: "the worker stopped before it posted"})
 	}
 	receipt, err := a.Carrier.Create(ctx, a.create(claim, body, claimedAt.Add(a.Terms.lease())))

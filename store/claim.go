@@ -50,7 +50,7 @@ type Claim struct {
 	ID           uuid.UUID
 	Channel      notify.Channel
 	Token        uuid.UUID
-	Wait         time.Duration // until its slot begins
+	StartsAt     time.Time     `db:"-"` // when its slot begins, by the clock of this process
 	SinceFirst   time.Duration // since the row's first claim
 	Attempts     int32         // this one included
 	SenderID     int64
@@ -85,9 +85,22 @@ func (s *Store) Claim(ctx context.Context, terms ClaimTerms) ([]Claim, error) {
 	if terms.Adopt != 0 {
 		args = append(args, terms.Adopt)
 	}
-	claims, err := many(ctx, s, pgx.RowToStructByPos[Claim], terms.claimSQL(), args...)
+	type row struct {
+		Claim
+		Slot, Now time.Time // by the database, the second at the statement's end
+	}
+	asked := time.Now()
+	rows, err := many(ctx, s, pgx.RowToStructByPos[row], terms.claimSQL(), args...)
 	if err != nil {
 		return nil, fmt.Errorf("claim notifications: %w", err)
+	}
+	if len(rows) > 0 {
+		s.clock.learn(asked, rows[0].Now, time.Now())
+	}
+	claims := make([]Claim, len(rows))
+	for i, row := range rows {
+		claims[i] = row.Claim
+		claims[i].StartsAt = s.clock.here(row.Slot)
 	}
 	return claims, nil
 }
@@ -154,16 +167,18 @@ func (t ClaimTerms) claimSQL() string {
 			FROM senders s, clock, wanted
 			WHERE s.id = wanted.sender_id AND ` + pace + ` = '0' AND s.stopped_at IS NULL AND s.next_slot <= clock.now + $7::interval
 		), sender AS MATERIALIZED (
-			SELECT s.id, greatest(s.next_slot, clock.now) AS starts_at, ` + pace + ` AS pace
+			SELECT s.id, s.next_slot, ` + pace + ` AS pace
 			FROM senders s, clock
 			WHERE s.id = (SELECT sender_id FROM wanted) AND ` + pace + ` > '0' AND s.stopped_at IS NULL AND s.next_slot <= clock.now + $7::interval
 			FOR UPDATE OF s
 		), granted AS (
 			UPDATE senders s SET next_slot = granted.starts_at + granted.pace * granted.slots
 			FROM (
-				SELECT sender.*, least(` + most + `,
-					1 + floor(extract(epoch FROM clock.now + $7::interval - starts_at) / extract(epoch FROM pace))) AS slots
-				FROM sender, clock, wanted
+				SELECT locked.*, least(` + most + `,
+					1 + greatest(0, floor(extract(epoch FROM clock.now + $7::interval - starts_at) / extract(epoch FROM pace)))) AS slots
+				FROM clock, wanted, (
+					SELECT id, pace, greatest(next_slot, clock_timestamp()) AS starts_at FROM sender
+				) locked
 			) granted
 			WHERE s.id = granted.id
 			RETURNING s.id, s.address, granted.pace, granted.slots, granted.starts_at
@@ -180,9 +195,9 @@ func (t ClaimTerms) claimSQL() string {
 			RETURNING n.*, due.place AS claim_place
 		)
 		SELECT c.id, c.channel::text, c.claim_token,
-			greatest('0', slots.starts_at + slots.pace * c.claim_place - clock.now),
 			clock.now - c.first_claimed_at, c.attempts,
-			c.sender_id, slots.address, c.to_number, ` + text + `, c.params, c.require_human
+			c.sender_id, slots.address, c.to_number, ` + text + `, c.params, c.require_human,
+			slots.starts_at + slots.pace * c.claim_place, clock_timestamp()
 		FROM claimed c
 		CROSS JOIN slots
 		CROSS JOIN clock

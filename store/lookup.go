@@ -36,8 +36,7 @@ func (s *Store) TakeDoubtful(ctx context.Context, owner Owner, grace time.Durati
 			)
 			RETURNING n.*
 		)
-		SELECT n.id, n.channel::text, n.claim_token, '0'::interval,
-			coalesce(clock.now - n.first_claimed_at, '0'), n.attempts,
+		SELECT n.id, n.channel::text, n.claim_token, coalesce(clock.now - n.first_claimed_at, '0'), n.attempts,
 			n.sender_id, s.address, n.to_number, coalesce(n.message, b.message), v.body, n.params, n.require_human,
 			n.claimed_at, n.claim_deadline, clock.now - n.claim_deadline,
 			coalesce(clock.now - n.absent_since, '0')

@@ -24,7 +24,10 @@ const defaultConnections = 16
 var ErrNotFound = errors.New("not found")
 
 // Store runs statements on a pool of connections. It is safe for concurrent use.
-type Store struct{ pool *pgxpool.Pool }
+type Store struct {
+	pool  *pgxpool.Pool
+	clock clock
+}
 
 // Open connects to the database at url (postgres://…). It fails when the database cannot be reached
 // within 5 s; the error names the host and never the password.
