@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	twilio "github.com/twilio/twilio-go/client"
@@ -20,8 +22,17 @@ const (
 	text    = "ご予約は明日10時です。"
 )
 
-// bareLoop posts n messages with twilio-go and nothing else, and returns how many a second.
+// bareLoop posts n messages with twilio-go, has an HTTP server count their callbacks, and does nothing
+// else. It returns how many a second were posted and reported as delivered.
 func bareLoop(ctx context.Context, r *rig.Rig, n, connections int) (float64, error) {
+	delivered, done := atomic.Int64{}, make(chan struct{})
+	callbacks := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.PostFormValue("MessageStatus") == "delivered" && delivered.Add(1) == int64(n) {
+			close(done)
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer callbacks.Close()
 	base, err := url.Parse(r.Simulator.URL)
 	if err != nil {
 		return 0, err
@@ -39,7 +50,8 @@ func bareLoop(ctx context.Context, r *rig.Rig, n, connections int) (float64, err
 	for range connections {
 		loop.Go(func() error {
 			for to := range numbers {
-				if _, err := api.CreateMessage(new(openapi.CreateMessageParams).SetTo(to).SetFrom(sender).SetBody(text)); err != nil {
+				message := new(openapi.CreateMessageParams).SetTo(to).SetFrom(sender).SetBody(text).SetStatusCallback(callbacks.URL)
+				if _, err := api.CreateMessage(message); err != nil {
 					return fmt.Errorf("create a message in the bare loop: %w", err)
 				}
 			}
@@ -57,11 +69,15 @@ func bareLoop(ctx context.Context, r *rig.Rig, n, connections int) (float64, err
 		}
 		return nil
 	})
-	err = loop.Wait()
-	rate := float64(n) / time.Since(began).Seconds()
-	if err != nil {
+	if err := loop.Wait(); err != nil {
 		return 0, err
 	}
+	select {
+	case <-done:
+	case <-time.After(patience):
+		return 0, fmt.Errorf("of %d messages of the bare loop %d were reported as delivered", n, delivered.Load())
+	}
+	rate := float64(n) / time.Since(began).Seconds()
 	return rate, arrived(ctx, r, n)
 }
 
