@@ -25,6 +25,7 @@ type sizes struct {
 	bulk        int
 	upload      int
 	million     int
+	listed      int
 	rounds      int
 	connections int
 	workers     int
@@ -43,6 +44,7 @@ func main() {
 	flag.IntVar(&s.bulk, "bulk", 20_000, "how many recipients the batch of a round has; 0: none is sent")
 	flag.IntVar(&s.upload, "upload", 100_000, "how many recipients the file has whose acceptance is measured; 0: none")
 	flag.IntVar(&s.million, "million", 0, "how many recipients the batch has that runs while memory and answers are watched: 1000000 takes 3 minutes; 0: none")
+	flag.IntVar(&s.listed, "listed", 100_000, "how many sends whose callbacks are lost the carrier's list settles; 0: none")
 	flag.IntVar(&s.rounds, "rounds", 3, "how many rounds of singles and batches, peer and bare loop are run; their medians count")
 	flag.IntVar(&s.connections, "connections", 100, "how many keep-alive connections the load comes over")
 	flag.IntVar(&s.workers, "workers", 1, "how many workers carry singles and batches")
@@ -66,7 +68,7 @@ func main() {
 // run measures everything in turn: only one thing has the machine at a time.
 func (s sizes) run(ctx context.Context) error {
 	report := newReport(ctx)
-	for _, measure := range []func(context.Context, *Report) error{s.measureUnpaced, s.measureMillion, s.measurePacing, s.measurePackages} {
+	for _, measure := range []func(context.Context, *Report) error{s.measureUnpaced, s.measureMillion, s.measureListing, s.measurePacing, s.measurePackages} {
 		if err := measure(ctx, report); err != nil {
 			return err
 		}
