@@ -1,10 +1,14 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
@@ -14,7 +18,8 @@ import (
 const (
 	listingsPerRun = 3       // how many listings one run makes at most
 	listLimit      = 100_000 // how many messages or calls one listing reads at most
-	listPart       = 10_000  // how many are settled at once: their rows are locked for that long
+	listPart       = 5000    // how many are settled in one transaction: their rows are locked for that long
+	partsInFlight  = 2       // so many parts are settled while the next is read
 
 	// Rows that were sent with less than this between two of them are listed together. What is sent
 	// later than this after we got its SID does not show in their listing, and is fetched.
@@ -77,47 +82,71 @@ func (a *Activities) turn(channel notify.Channel) *sync.Mutex {
 	return &a.listing.sms
 }
 
-// list settles what the carrier's list shows of the window, part by part. When it is longer than the
-// limit, the newest of it counts as listed, and the rest is left to another listing.
+// list settles what the carrier's list shows of the window. When it is longer than the limit, the newest
+// of it counts as listed, and the rest is left to another listing. While it reads on, the parts that it
+// has read are settled. unowned is called one at a time.
 func (a *Activities) list(ctx context.Context, listing store.Listing, window store.Window, unowned func(carrier.Resource)) ([]store.Settled, error) {
+	var mu sync.Mutex // for settled, and for what unowned writes
 	var settled []store.Settled
-	var part []carrier.Resource
-	read := 0
-	settle := func() error {
-		some, err := a.settleListed(ctx, listing.Channel, part, unowned)
-		settled, part = append(settled, some...), part[:0]
-		return err
-	}
-	filter := carrier.Filter{SentAfter: window.From.Add(-clockSkew), SentBefore: window.Until.Add(listGap)}
-	for page, err := range a.Carrier.List(ctx, listing.Channel, filter) {
+	settling, together := errgroup.WithContext(ctx)
+	settling.SetLimit(partsInFlight)
+	var readErr error
+	for part, err := range a.parts(together, listing, &window) {
 		if err != nil {
-			return settled, err
-		}
-		if err := a.Store.KeepListing(ctx, listing); err != nil {
-			return settled, err
-		}
-		part = append(part, page...)
-		if read += len(page); read >= listLimit {
-			window.From = page[len(page)-1].SentAt
+			readErr = err
 			break
 		}
-		if len(part) >= listPart {
-			if err := settle(); err != nil {
-				return settled, err
+		settling.Go(func() error {
+			some, strays, err := a.settleListed(together, listing.Channel, part)
+			mu.Lock()
+			defer mu.Unlock()
+			settled = append(settled, some...)
+			for _, stray := range strays {
+				unowned(stray)
 			}
-		}
+			return err
+		})
 	}
-	if err := settle(); err != nil {
+	if err := cmp.Or(settling.Wait(), readErr); err != nil { // a part that fails ends the reading too
 		return settled, err
 	}
 	return settled, a.Store.EndListing(ctx, listing, window)
 }
 
-// settleListed settles the rows of one part of a list.
-func (a *Activities) settleListed(ctx context.Context, channel notify.Channel, part []carrier.Resource, unowned func(carrier.Resource)) ([]store.Settled, error) {
-	if len(part) == 0 {
-		return nil, nil
+// parts reads the list of the window, part by part. When it ends at the limit, the window begins there.
+func (a *Activities) parts(ctx context.Context, listing store.Listing, window *store.Window) iter.Seq2[[]carrier.Resource, error] {
+	return func(yield func([]carrier.Resource, error) bool) {
+		var part []carrier.Resource
+		read := 0
+		filter := carrier.Filter{SentAfter: window.From.Add(-clockSkew), SentBefore: window.Until.Add(listGap)}
+		for page, err := range a.Carrier.List(ctx, listing.Channel, filter) {
+			if err == nil {
+				err = a.Store.KeepListing(ctx, listing)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			part = append(part, page...)
+			if read += len(page); read >= listLimit {
+				window.From = page[len(page)-1].SentAt
+				break
+			}
+			if len(part) >= listPart {
+				if !yield(part, nil) {
+					return
+				}
+				part = nil
+			}
+		}
+		if len(part) > 0 {
+			yield(part, nil)
+		}
 	}
+}
+
+// settleListed settles the rows of one part of a list, and returns what of it no row has.
+func (a *Activities) settleListed(ctx context.Context, channel notify.Channel, part []carrier.Resource) (settled []store.Settled, strays []carrier.Resource, err error) {
 	receipts := make([]notify.Receipt, len(part))
 	bySID := make(map[string]carrier.Resource, len(part))
 	for i, resource := range part {
@@ -126,15 +155,15 @@ func (a *Activities) settleListed(ctx context.Context, channel notify.Channel, p
 	}
 	listed, err := a.Store.SettleListed(ctx, receipts, a.Terms.StatusCheckDelay)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	silent, err := a.stillPending(ctx, channel, listed.StillPending)
-	settled := append(listed.Settled, silent...)
+	settled = append(listed.Settled, silent...)
 	if err := errors.Join(err, Heed(ctx, a.Store, a.Log, settled...)); err != nil {
-		return settled, err
+		return settled, nil, err
 	}
 	for _, sid := range listed.Unowned {
-		unowned(bySID[sid])
+		strays = append(strays, bySID[sid])
 	}
-	return settled, nil
+	return settled, strays, nil
 }

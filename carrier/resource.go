@@ -130,9 +130,13 @@ func seconds(s string) *int {
 // (https://www.twilio.com/docs/voice/api/call-resource, TimeLimit). What is longer was not a duration.
 const longestCall = 7 * 24 * 60 * 60
 
-// date reads an RFC 2822 date; it is zero where there is none.
+// date reads an RFC 2822 date; it is zero where there is none. A list has thousands, in the form in which
+// Twilio writes them; package mail tries others first.
 func date(s *string) time.Time {
-	t, err := mail.ParseDate(text(s))
+	t, err := time.Parse(time.RFC1123Z, text(s))
+	if err != nil {
+		t, err = mail.ParseDate(text(s))
+	}
 	if err != nil {
 		return time.Time{}
 	}
