@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -98,6 +99,30 @@ func TestFewRowsAreFetchedAndManyAreListed(t *testing.T) {
 				t.Errorf("%d were fetched and %d pages read, want %d and %d", fetched, pages, test.fetched, test.pages)
 			}
 		})
+	}
+}
+
+func TestAPartOfAListThatCannotBeSettledLeavesTheListingToBeMadeAgain(t *testing.T) {
+	b := newBench(t)
+	b.behave(lostCallbacks + `}`)
+	const rows = 5200 // two parts
+	shard := b.sendShard(rows/2, 5*time.Minute)
+	b.sendShard(rows/2, 5*time.Minute)
+	b.await(rows, "delivered")
+	b.execute(`ALTER TABLE notification_events ADD CONSTRAINT full_up CHECK (source <> 'poll') NOT VALID`)
+	if _, err := b.CheckStatus(t.Context(), shard); err == nil || !strings.Contains(err.Error(), "full_up") {
+		t.Fatalf("error %v: want the ledger's own", err)
+	}
+	b.execute(`ALTER TABLE notification_events DROP CONSTRAINT full_up`)
+	if n := b.count(notify.Pending); n != rows {
+		t.Fatalf("%d rows are PENDING, want all %d", n, rows)
+	}
+	b.pages.Store(0)
+	if next, err := b.CheckStatus(t.Context(), shard); err != nil || next.Action != activities.Done {
+		t.Fatalf("the activity answers %+v, error %v", next, err)
+	}
+	if settled, fetched, pages := b.count(notify.Success), b.fetched.Load(), b.pages.Load(); settled != rows || fetched != 0 || pages != 6 {
+		t.Errorf("%d rows are SUCCESS, %d were fetched and %d pages read, want %d, none and 6", settled, fetched, pages, rows)
 	}
 }
 

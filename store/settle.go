@@ -168,24 +168,23 @@ func (s *Store) SettleListed(ctx context.Context, receipts []notify.Receipt, del
 		}
 		listed.Settled = column(settled, func(r settledRow) Settled { return r.Settled })
 		rows, err = tx.Query(ctx, `
-			SELECT n.id
+			SELECT l.sid, n.id
 			FROM listed l
-			JOIN notifications n ON n.twilio_sid = l.sid
-			WHERE n.status = 'PENDING' AND coalesce(n.check_at, n.sent_at + $1::interval) <= clock_timestamp()`, delay)
+			LEFT JOIN notifications n ON n.twilio_sid = l.sid
+			WHERE n.id IS NULL OR n.status = 'PENDING' AND coalesce(n.check_at, n.sent_at + $1::interval) <= clock_timestamp()`, delay)
 		if err != nil {
 			return err
 		}
-		if listed.StillPending, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID]); err != nil {
-			return err
-		}
-		rows, err = tx.Query(ctx, `
-			SELECT l.sid
-			FROM listed l
-			WHERE NOT EXISTS (SELECT FROM notifications n WHERE n.twilio_sid = l.sid)`)
-		if err != nil {
-			return err
-		}
-		listed.Unowned, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		var sid string
+		var owner *uuid.UUID
+		_, err = pgx.ForEachRow(rows, []any{&sid, &owner}, func() error {
+			if owner == nil {
+				listed.Unowned = append(listed.Unowned, sid)
+			} else {
+				listed.StillPending = append(listed.StillPending, *owner)
+			}
+			return nil
+		})
 		return err
 	})
 	if err != nil {
