@@ -25,9 +25,9 @@ const (
 	askedAtOnce       = 8    // as the product does with the few that it asks for one by one
 )
 
-// measureListing has batches sent whose callbacks are all lost, and settles one by asking for each
+// measureListing has batches sent whose callbacks are all lost. It settles a small one by asking for each
 // message and writing each answer, and a large one as the product does, by the carrier's list. The
-// workers, who would do so by themselves, are stopped in their tracks.
+// workers, who would do so by themselves, are stopped in their tracks then.
 func (s sizes) measureListing(ctx context.Context, report *Report) error {
 	if s.listed == 0 {
 		return nil
@@ -45,6 +45,9 @@ func (s sizes) measureListing(ctx context.Context, report *Report) error {
 		return err
 	}
 	defer product.Store.Close()
+	if err := r.Temporal.PauseReconcile(ctx); err != nil {
+		return err
+	}
 	if err := r.Simulator.Behave(ctx, func(b *simulator.Behaviour) { b.Callbacks = simulator.Lost }); err != nil {
 		return err
 	}

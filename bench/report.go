@@ -80,7 +80,9 @@ of Twilio. Each figure stands beside its reference, measured in the same run:
 - **the peer**: a BullMQ queue on Redis, twilio-node, a row in Postgres, a webhook that settles it (` + "`bench/peer`" + `);
   one job for each recipient, or one that loops over all of a batch; no exactly-once, nothing that resumes where it was;
 - **the bare loop**: as many goroutines as the load has connections (100) call twilio-go, and an HTTP server counts the
-  callbacks: no queue, no database, nothing written down. It is what the machine can do at most.
+  callbacks: no queue, no database, nothing written down. It is what the machine can do at most;
+- **one by one**, beside the carrier's list: 5,000 sends without a callback, each asked for by its SID and written by a
+  statement of its own, 8 at once. What it takes to find out which are due is in the list's figure only.
 
 Where something ran in rounds, the median is given and all rounds in brackets. Sizes are flags:
 ` + "`make bench ARGS=\"-singles 500 -bulk 5000 -rounds 1\"`" + ` is a quick look; ` + "`-million 1000000`" + ` adds a batch of a million (3 minutes).

@@ -2,13 +2,17 @@ package rig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
+
+	"github.com/todoku/todoku/starter"
 )
 
 // Temporal answers what the product's workflows cost and whether any is left.
@@ -49,6 +53,22 @@ func (t *Temporal) Open(ctx context.Context) ([]string, error) {
 		open = append(open, execution.Execution.WorkflowId)
 	}
 	return open, nil
+}
+
+// PauseReconcile keeps Reconcile from running by itself, as soon as the workers have made its Schedule.
+func (t *Temporal) PauseReconcile(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for {
+		err := t.client.ScheduleClient().GetHandle(ctx, starter.ReconcileScheduleID).Pause(ctx, client.SchedulePauseOptions{})
+		if err == nil {
+			return nil
+		}
+		if _, missing := errors.AsType[*serviceerror.NotFound](err); !missing {
+			return fmt.Errorf("pause the schedule %s: %w", starter.ReconcileScheduleID, err)
+		}
+		sleep(ctx, 100*time.Millisecond)
+	}
 }
 
 // AwaitClosed waits until no workflow that carries notifications is open, at most so long, and returns
