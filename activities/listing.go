@@ -19,7 +19,7 @@ const (
 	listingsPerRun = 3       // how many listings one run makes at most
 	listLimit      = 100_000 // how many messages or calls one listing reads at most
 	listPart       = 5000    // how many are settled in one transaction: their rows are locked for that long
-	partsInFlight  = 2       // so many parts are settled while the next is read
+	partsInFlight  = 3       // so many parts are settled while the next is read
 
 	// Rows that were sent with less than this between two of them are listed together. What is sent
 	// later than this after we got its SID does not show in their listing, and is fetched.

@@ -168,9 +168,9 @@ func (s *Store) SettleListed(ctx context.Context, receipts []notify.Receipt, del
 		}
 		listed.Settled = column(settled, func(r settledRow) Settled { return r.Settled })
 		rows, err = tx.Query(ctx, `
-			SELECT l.sid, n.id
-			FROM listed l
-			LEFT JOIN notifications n ON n.twilio_sid = l.sid
+			SELECT t.sid, n.id
+			FROM listed t
+			LEFT JOIN LATERAL (`+ownerSQL+`) AS n ON true
 			WHERE n.id IS NULL OR n.status = 'PENDING' AND coalesce(n.check_at, n.sent_at + $1::interval) <= clock_timestamp()`, delay)
 		if err != nil {
 			return err
@@ -222,11 +222,19 @@ var settleListedSQL = settleSQL(`
 		t.code, nullif(t.message, '') AS message, nullif(t.segments, 0) AS segments, t.duration,
 		nullif(t.answered_by, '') AS answered_by, t.source, t.place
 	FROM listed t
-	JOIN notifications n ON n.twilio_sid = t.sid AND n.channel = t.channel::channel
+	CROSS JOIN LATERAL (`+ownerSQL+`) AS n
 	WHERE t.rank > n.carrier_rank
 		OR t.rank = n.carrier_rank AND t.code > coalesce(n.twilio_error_code::bigint, 0)
 		OR (greatest(t.duration, n.duration_seconds), least(nullif(t.answered_by, ''), n.answered_by), greatest(nullif(t.segments, 0), n.segments))
 			IS DISTINCT FROM (n.duration_seconds, n.answered_by, n.segments)`)
+
+// ownerSQL is the row that has the SID of t, from the temporary table listed. OFFSET 0 keeps it a look-up
+// for each: a plan that reads the ledger once would do so for each part of a list, however large it is.
+const ownerSQL = `
+		SELECT n.id, n.channel, n.status, n.check_at, n.sent_at, n.carrier_rank, n.twilio_error_code, n.duration_seconds, n.answered_by, n.segments
+		FROM notifications n
+		WHERE n.twilio_sid = t.sid AND n.channel = t.channel::channel
+		OFFSET 0`
 
 // settleToldSQL settles what its parameters tell.
 var settleToldSQL = settleSQL(`
