@@ -1,20 +1,22 @@
 // Package carrier is Twilio, seen from our code: it creates messages and calls, fetches and lists
 // them, tells what an error means for the next try, and checks that a callback is Twilio's own.
 //
-// It speaks through twilio-go, and mends in one http.RoundTripper what twilio-go leaves open:
-// contexts, time-outs, the base URL, HTTP status and headers of errors, and bodies that are never
-// closed. Every error that leaves the package is free of account SIDs, numbers, URLs and bodies.
+// It speaks through twilio-go, and mends in a twilio-go client of its own what twilio-go's leaves
+// open: contexts, time-outs, the base URL, HTTP status and headers of errors, and bodies that are
+// never closed. Every error that leaves the package is free of account SIDs, numbers, URLs and bodies.
 package carrier
 
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"regexp"
+	"runtime"
 	"strings"
 	"time"
 
@@ -53,7 +55,8 @@ const (
 type Client struct {
 	accountSID string
 	authToken  string
-	userAgent  string
+	basicAuth  string   // the header's value
+	userAgent  string   // the header's value
 	base       *url.URL // nil: Twilio's own address
 	edge       string
 	region     string
@@ -93,13 +96,20 @@ func New(o Options) (*Client, error) {
 	return &Client{
 		accountSID: o.AccountSID,
 		authToken:  o.AuthToken,
-		userAgent:  o.UserAgent,
+		basicAuth:  "Basic " + base64.StdEncoding.EncodeToString([]byte(o.AccountSID+":"+o.AuthToken)),
+		userAgent:  userAgent(o.UserAgent),
 		base:       base,
 		edge:       environment.Edge,
 		region:     environment.Region,
 		timeout:    cmp.Or(o.Timeout, defaultTimeout),
 		transport:  newTransport(maxConnections),
 	}, nil
+}
+
+// userAgent names twilio-go, as its own client does, and the program.
+func userAgent(program string) string {
+	twilioGo := fmt.Sprintf("twilio-go/%s (%s %s) go/%s", twilio.LibraryVersion, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return strings.TrimSpace(twilioGo + " " + program)
 }
 
 // Close closes the connections that are not in use.
@@ -148,14 +158,5 @@ func (c *Client) begin(ctx context.Context, op string) (*exchange, *openapi.ApiS
 
 // handler is what twilio-go's services carry the exchange out with.
 func (e *exchange) handler() *twilio.RequestHandler {
-	c := e.client
-	sender := &twilio.Client{
-		Credentials: twilio.NewCredentials(c.accountSID, c.authToken),
-		HTTPClient:  &http.Client{Transport: e},
-	}
-	sender.SetAccountSid(c.accountSID)
-	if c.userAgent != "" {
-		sender.UserAgentExtensions = []string{c.userAgent}
-	}
-	return &twilio.RequestHandler{Client: sender, Edge: c.edge, Region: c.region}
+	return &twilio.RequestHandler{Client: e, Edge: e.client.edge, Region: e.client.region}
 }

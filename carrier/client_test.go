@@ -132,11 +132,10 @@ func TestWithoutAnAddressTwilioIsMeant(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req, err := http.NewRequest(http.MethodGet, address, nil)
+		req, err := e.request(t.Context(), http.MethodGet, address, nil, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.aim(req)
 		if req.URL.Host != host || req.Host != host || req.URL.Scheme != "https" {
 			t.Errorf("with edge %q: %s, want host %s", edge, req.URL, host)
 		}

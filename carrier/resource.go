@@ -133,9 +133,12 @@ const longestCall = 7 * 24 * 60 * 60
 // date reads an RFC 2822 date; it is zero where there is none. A list has thousands, in the form in which
 // Twilio writes them; package mail tries others first.
 func date(s *string) time.Time {
-	t, err := time.Parse(time.RFC1123Z, text(s))
+	if text(s) == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC1123Z, *s)
 	if err != nil {
-		t, err = mail.ParseDate(text(s))
+		t, err = mail.ParseDate(*s)
 	}
 	if err != nil {
 		return time.Time{}

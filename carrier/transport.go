@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	twilio "github.com/twilio/twilio-go/client"
 )
 
 // The most that is read of an answer. A page of 1,000 messages with 1,600 characters each, all of
@@ -24,8 +26,9 @@ const (
 // ErrDeadline says that the deadline of a create passed before anything was written to the wire.
 var ErrDeadline = errors.New("the deadline passed before the request was written")
 
-// exchange is one request to Twilio and its answer. It is the http.RoundTripper of a twilio-go
-// client that lives as long as the exchange, and gives it what twilio-go has no place for.
+// exchange is one request to Twilio and its answer. It is the twilio.BaseClient of a twilio-go
+// service that lives as long as the exchange, and gives it what twilio-go's own client has no place
+// for.
 type exchange struct {
 	client   *Client
 	ctx      context.Context
@@ -44,15 +47,28 @@ type exchange struct {
 	writtenAt time.Time
 }
 
-// RoundTrip sends the request once and reads the whole answer. It returns an answer only when
-// Twilio accepted the request; everything else becomes an *Error, which reaches the caller of
-// twilio-go inside a *url.Error and is taken out of it again by failure.
-func (e *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
+var _ twilio.BaseClient = (*exchange)(nil)
+
+// AccountSid is the account whose resources twilio-go's services ask for.
+func (e *exchange) AccountSid() string { return e.client.accountSID }
+
+// SetTimeout does nothing: the client's options set the time-out.
+func (e *exchange) SetTimeout(time.Duration) {}
+
+// SetOauth does nothing: the account's token is what we have.
+func (e *exchange) SetOauth(twilio.OAuth) {}
+
+// OAuth is none.
+func (e *exchange) OAuth() twilio.OAuth { return nil }
+
+// SendRequest sends the request once and reads the whole answer. It returns an answer only when
+// Twilio accepted the request; everything else becomes an *Error.
+func (e *exchange) SendRequest(method, address string, data url.Values, headers map[string]any, content ...byte) (*http.Response, error) {
 	if e.started {
 		return nil, e.fail(Ambiguous, "twilio-go tried to send the request a second time", nil)
 	}
 	e.started = true
-	e.reads = req.Method == http.MethodGet
+	e.reads = method == http.MethodGet
 
 	remaining := e.remaining()
 	if remaining <= 0 {
@@ -62,10 +78,10 @@ func (e *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer cancel()
 
 	wire := &gate{ctx: ctx, deadline: e.deadline}
-	out := req.Clone(httptrace.WithClientTrace(ctx, wire.trace()))
-	out.GetBody = nil // without it net/http cannot write a POST a second time
-	e.aim(out)
-
+	out, err := e.request(httptrace.WithClientTrace(ctx, wire.trace()), method, address, data, headers, content)
+	if err != nil {
+		return nil, e.fail(Request, "twilio-go made an address that cannot be parsed", nil)
+	}
 	resp, err := e.client.transport.RoundTrip(out)
 	written := !wire.seal()
 	if written {
@@ -101,6 +117,30 @@ func (e *exchange) remaining() time.Duration {
 	}
 	until := left(e.deadline)
 	return min(e.client.timeout, until-until/10)
+}
+
+// request is what twilio-go asks for: of a POST the data is a form, of everything else, and beside
+// a body in JSON, it is the query.
+func (e *exchange) request(ctx context.Context, method, address string, data url.Values, headers map[string]any, body []byte) (*http.Request, error) {
+	form := method == http.MethodPost && len(body) == 0
+	if form {
+		body = []byte(data.Encode())
+	}
+	out, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	out.GetBody = nil // without it net/http cannot write a POST a second time
+	if !form {
+		out.URL.RawQuery = data.Encode()
+	}
+	for name, value := range headers {
+		out.Header.Set(name, fmt.Sprint(value))
+	}
+	out.Header.Set("Authorization", e.client.basicAuth)
+	out.Header.Set("User-Agent", e.client.userAgent)
+	e.aim(out)
+	return out, nil
 }
 
 // aim points the request at the configured address, of which twilio-go knows nothing.
