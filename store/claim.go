@@ -34,6 +34,13 @@ func (o Owner) rows() string {
 const waiting = `($1::uuid IS NULL AND n.workflow_id IS NULL AND n.started_at IS NULL AND n.sender_id = $8
 	AND n.relay_at <= clock_timestamp())`
 
+// inItsPlaces is the condition by which a shard of a batch finds its rows along the index of what is
+// still to be sent: those that were sent, and are not final, are not looked at by every claim.
+const inItsPlaces = `
+					AND n.batch_id = split_part($2, '/', 2)::uuid
+					AND n.place >= split_part($2, '/', 3)::int * (SELECT shard_size FROM batches WHERE id = split_part($2, '/', 2)::uuid)
+					AND n.place < (split_part($2, '/', 3)::int + 1) * (SELECT shard_size FROM batches WHERE id = split_part($2, '/', 2)::uuid)`
+
 // ClaimTerms are the conditions under which a worker takes notifications.
 type ClaimTerms struct {
 	Owner        Owner
@@ -114,8 +121,11 @@ func (o Owner) OfBatch() bool { return strings.HasPrefix(o.WorkflowID, batchPref
 // claimed one by one.
 func (t ClaimTerms) claimSQL() string {
 	rows, order := t.Owner.rows(), "n.id"
-	if t.Adopt != 0 {
+	switch {
+	case t.Adopt != 0:
 		rows, order = waiting, "n.relay_at"
+	case t.Owner.OfBatch() && t.Owner.Single == nil:
+		rows, order = rows+inItsPlaces, "n.place"
 	}
 	batch, open, spent := "", "true", ""
 	most := "wanted.rows"
