@@ -117,6 +117,11 @@ type Terms struct {
 	// AnswerLimit is how long after the lease an answer may still come. 0 means 10 s.
 	AnswerLimit time.Duration
 
+	// Turn is how long one run of Send claims for a shard, before its workflow runs it again: a batch that
+	// was slowed down may take hours, and an activity that is cut off leaves ambiguous what is in flight.
+	// 0 means 5 minutes.
+	Turn time.Duration
+
 	// Batch gives what the batch of a schedule's run takes from the settings. It is needed where
 	// RunSchedule runs.
 	Batch func(notify.Channel) BatchTerms
@@ -154,6 +159,7 @@ type BatchTerms struct {
 
 func (t Terms) lease() time.Duration       { return cmp.Or(t.Lease, 15*time.Second) }
 func (t Terms) answerLimit() time.Duration { return cmp.Or(t.AnswerLimit, 10*time.Second) }
+func (t Terms) turn() time.Duration        { return cmp.Or(t.Turn, 5*time.Minute) }
 
 // How far ahead a single may reserve a slot, and a batch: less, so that singles overtake it.
 const (

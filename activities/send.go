@@ -66,15 +66,16 @@ func (a *Activities) sendSingle(ctx context.Context, ref Ref) error {
 	return nil
 }
 
-// sendShard sends what the shard owns and what it adopts, by several lanes.
+// sendShard sends what the shard owns and what it adopts, by several lanes, for one turn at most.
 func (a *Activities) sendShard(ctx context.Context, ref Ref) error {
+	turnEnds := time.Now().Add(a.Terms.turn())
 	room := &room{}
 	room.left.Store(int64(a.Terms.ShardSize))
 	room.since.Store(time.Now().UnixNano())
 	var g errgroup.Group
 	for range lanes {
 		g.Go(func() error {
-			for !stopping(ctx) {
+			for !stopping(ctx) && time.Now().Before(turnEnds) {
 				n, err := a.adoptGroup(ctx, ref, room)
 				if n == 0 && err == nil {
 					n, err = a.sendGroup(ctx, ref, groupSize)

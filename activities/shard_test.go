@@ -87,6 +87,22 @@ func TestAShardGoesOnWhileSomeOfItWaits(t *testing.T) {
 	}
 }
 
+func TestAShardThatTakesLongIsSentInTurns(t *testing.T) {
+	b := newBench(t)
+	b.Terms.SMSSendInterval, b.Terms.Turn = 50*time.Millisecond, 100*time.Millisecond
+	_, shard := b.sendBatch(40)
+	turns := 1
+	for next := (activities.Next{Action: activities.Send}); next.Action == activities.Send; turns++ {
+		var err error
+		if next, err = b.Send(t.Context(), shard); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if turns < 3 || b.creates() != 40 {
+		t.Errorf("%d creates in %d turns, want 40 in several", b.creates(), turns)
+	}
+}
+
 // TestThePaceHoldsOverAllWorkers sends shards and singles at the same time, as three workers do. Each
 // create must have had a slot of its own: that they are kept is measured by the benchmarks.
 func TestThePaceHoldsOverAllWorkers(t *testing.T) {

@@ -156,27 +156,42 @@ func (s *Settings) Level() slog.Level {
 	return level
 }
 
-// maxShardSize keeps a shard's work short enough to be taken over quickly when a worker dies.
-const maxShardSize = 500
+const (
+	// maxShardSize is where the cost of a workflow, some 35 ms of a processor, is shared by so many
+	// notifications that it does not show. A workflow's part is still short enough to be seen moving.
+	maxShardSize = 2000
 
-// ShardSize is how many notifications one workflow carries at most.
+	// burstSize is less: while more singles may come, a shard looks again and again at what it has.
+	burstSize = 500
+
+	// slowPace is where a batch's notifications have a workflow each: Temporal starts so many a second
+	// on a small machine.
+	slowPace = 50 * time.Millisecond
+
+	// shardTime is how long a shard of a batch is sent for, at its sender's pace.
+	shardTime = 10 * time.Second
+)
+
+// ShardSize is how many singles that come in a burst one workflow carries at most.
 func (s *Settings) ShardSize() int {
 	if n, err := strconv.Atoi(s.BatchShardSize); err == nil {
 		return n
 	}
-	return maxShardSize // auto
+	return burstSize // auto
 }
-
-// slowPace is where a batch's notifications have a workflow each: Temporal starts so many a second on
-// a small machine.
-const slowPace = 50 * time.Millisecond
 
 // BatchShard is how many notifications of a channel's batch one workflow carries.
 func (s *Settings) BatchShard(channel notify.Channel) int {
-	if s.BatchShardSize == "auto" && s.SendInterval(channel) >= slowPace {
+	pace := s.SendInterval(channel)
+	switch {
+	case s.BatchShardSize != "auto":
+		return s.ShardSize()
+	case pace >= slowPace:
 		return 1
+	case pace == 0:
+		return maxShardSize
 	}
-	return s.ShardSize()
+	return min(int(shardTime/pace), maxShardSize)
 }
 
 // SendInterval is the least time between two sends of one sender; 0: no pacing.
