@@ -92,6 +92,11 @@ func TestTheAnswerToACreateIsAReceipt(t *testing.T) {
 			`{"sid":"` + testMessage + `","status":"teleported","news":{"a":1}}`,
 			notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "teleported"},
 		},
+		"something of another type that nobody reads": {
+			sms(),
+			`{"sid":"` + testMessage + `","status":"queued","price":0.01,"subresource_uris":[]}`,
+			notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "queued"},
+		},
 		"call": {
 			call(),
 			`{"sid":"` + testCall + `","status":"queued","duration":null,"start_time":null,"answered_by":null}`,

@@ -3,6 +3,7 @@ package carrier
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -37,6 +38,7 @@ type exchange struct {
 	deadline time.Time // nothing is written after it; zero: none
 	page     *url.URL  // when set, its path and query take the place of twilio-go's
 	private  []string  // values of the request that no error may repeat
+	answer   any       // when set, the answer is read into it, and twilio-go is handed an empty one
 
 	started   bool
 	reads     bool   // the request changes nothing at Twilio
@@ -104,6 +106,12 @@ func (e *exchange) SendRequest(method, address string, data url.Values, headers 
 		return nil, e.fail(Ambiguous, "the answer broke off: "+describe(err), err)
 	case int64(len(body)) > e.limit:
 		return nil, e.fail(Ambiguous, fmt.Sprintf("the answer is longer than %d MiB", e.limit>>20), nil)
+	}
+	if e.answer != nil {
+		if err := json.Unmarshal(body, e.answer); err != nil {
+			return nil, e.failure(err)
+		}
+		body = []byte("{}")
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
