@@ -19,7 +19,7 @@ type Carry struct {
 	ShardSize     int32
 	Shards        int32
 	ShardsStarted int32         // the first so many were started
-	Unsent        int32         // rows of started shards that were never tried, though they may be
+	Unsent        int32         // rows of started shards, in each from the first that was never tried and may be
 	From          int32         // the first place of those; no row before it will be unsent again
 	SinceShard    time.Duration // since the last of them was started; 0 before the first
 	WaitsFor      time.Duration // until the batch is due
@@ -43,10 +43,18 @@ func (s *Store) Carry(ctx context.Context, id uuid.UUID, from int32, looksAfter 
 		JOIN senders s ON s.id = b.sender_id
 		CROSS JOIN LATERAL `+batchCounts+` AS c
 		CROSS JOIN LATERAL (
-			SELECT count(*)::int AS rows, min(n.place) AS first
-			FROM notifications n
-			WHERE n.batch_id = b.id AND n.status = 'ACCEPTED' AND n.place >= $2 AND n.place < b.shards_started * b.shard_size
-				AND n.first_claimed_at IS NULL AND n.send_at <= clock_timestamp()
+			-- A shard is claimed in order: what follows its first unsent row is unsent too.
+			SELECT coalesce(sum(least((shard + 1) * b.shard_size, b.total) - place), 0)::int AS rows, min(place) AS first
+			FROM generate_series($2 / b.shard_size, b.shards_started - 1) AS shard
+			CROSS JOIN LATERAL (
+				SELECT n.place
+				FROM notifications n
+				WHERE n.batch_id = b.id AND n.status = 'ACCEPTED'
+					AND n.place >= greatest($2, shard * b.shard_size) AND n.place < (shard + 1) * b.shard_size
+					AND n.first_claimed_at IS NULL AND n.send_at <= clock_timestamp()
+				ORDER BY n.place
+				LIMIT 1
+			) AS first
 		) AS unsent
 		WHERE b.id = $1`, id, from)
 	if err != nil {
