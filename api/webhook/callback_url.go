@@ -1,8 +1,6 @@
 package webhook
 
 import (
-	"net/url"
-
 	"github.com/google/uuid"
 
 	"github.com/todoku/todoku/notify"
@@ -28,6 +26,6 @@ func CallbackURL(publicURL string) func(notify.Channel, uuid.UUID) string {
 		if channel == notify.Call {
 			path = callStatusPath
 		}
-		return publicURL + path + "?" + url.Values{"id": {id.String()}}.Encode() + "#" + repeat
+		return publicURL + path + "?id=" + id.String() + "#" + repeat
 	}
 }
