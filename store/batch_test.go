@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -320,6 +321,34 @@ func TestTheWindowIsReadFromTheLedger(t *testing.T) {
 	unsent, err := s.UnsentShards(t.Context(), b.ID, 10)
 	if err != nil || len(unsent) != 3 {
 		t.Errorf("unsent are %v, error %v", unsent, err)
+	}
+}
+
+func TestAShardIsClaimedInItsOrderAndNoFurther(t *testing.T) {
+	s := openStore(t)
+	b := acceptBatch(t, s, 10, 4)
+	var sent []string
+	claimed := func(terms store.ClaimTerms) {
+		t.Helper()
+		claims, err := s.Claim(t.Context(), terms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range claims {
+			sent = append(sent, strings.TrimPrefix(c.To, "+1202555000"))
+		}
+	}
+	claimed(batchTerms(b, 1, 2))
+	owner := batchTerms(b, 1, 2).Owner.WorkflowID
+	if n, err := s.Bequeath(t.Context(), owner); err != nil || n != 4 {
+		t.Fatalf("%d rows were given to another workflow, error %v", n, err)
+	}
+	claimed(batchTerms(b, 1, 10)) // its rows are another's now
+	heir := batchTerms(b, 1, 10)
+	heir.Owner.WorkflowID = owner + "/r1"
+	claimed(heir)
+	if want := []string{"5", "6", "7", "8"}; !slices.Equal(sent, want) {
+		t.Errorf("the second shard sent to %v, want %v", sent, want)
 	}
 }
 
