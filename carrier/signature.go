@@ -1,11 +1,13 @@
 package carrier
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha1"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"maps"
 	"net"
@@ -13,6 +15,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // SignatureHeader is where Twilio puts the signature of a request that it makes.
@@ -38,8 +41,8 @@ var (
 //
 // See https://www.twilio.com/docs/usage/webhooks/webhooks-security.
 type SignatureValidator struct {
-	authToken string
-	origins   []string // the public URL's scheme, host and path, with and without a port
+	origins []string  // the public URL's scheme, host and path, with and without a port
+	signers sync.Pool // of *signer, for the account's token
 }
 
 // NewSignatureValidator checks callbacks that are addressed to publicURL, the https base of the
@@ -52,7 +55,10 @@ func NewSignatureValidator(authToken, publicURL string) (*SignatureValidator, er
 	if err != nil {
 		return nil, fmt.Errorf("check signatures: the public URL %w", err)
 	}
-	return &SignatureValidator{authToken: authToken, origins: origins(base)}, nil
+	return &SignatureValidator{
+		origins: origins(base),
+		signers: sync.Pool{New: func() any { return newSigner(authToken) }},
+	}, nil
 }
 
 // Receive reads a callback's form from the body and checks that Twilio signed it. It fails with
@@ -61,18 +67,21 @@ func (v *SignatureValidator) Receive(r *http.Request) (url.Values, error) {
 	if r.Header.Get(SignatureHeader) == "" {
 		return nil, ErrUnsigned
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxCallbackBytes+1))
+	s := v.signers.Get().(*signer)
+	defer v.signers.Put(s)
+	s.text.Reset()
+	n, err := s.text.ReadFrom(io.LimitReader(r.Body, maxCallbackBytes+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read the callback: %w", err)
-	case len(body) > maxCallbackBytes:
+	case n > maxCallbackBytes:
 		return nil, ErrCallbackTooLong
 	}
-	form, err := url.ParseQuery(string(body))
+	form, err := url.ParseQuery(s.text.String())
 	if err != nil {
 		return nil, ErrCallbackUnparsed
 	}
-	if !v.Valid(r, form) {
+	if !v.signed(s, r, form) {
 		return nil, ErrForged
 	}
 	return form, nil
@@ -86,32 +95,77 @@ func (v *SignatureValidator) Receive(r *http.Request) (url.Values, error) {
 // parameter each distinct value is signed in order of the alphabet (as Twilio's library for Node
 // has it), or each as it came.
 func (v *SignatureValidator) Valid(r *http.Request, form url.Values) bool {
-	got := []byte(r.Header.Get(SignatureHeader))
-	spelled := slices.Compact([]string{distinct(form), verbatim(form)})
-	valid := false
+	s := v.signers.Get().(*signer)
+	defer v.signers.Put(s)
+	return v.signed(s, r, form)
+}
+
+func (v *SignatureValidator) signed(s *signer, r *http.Request, form url.Values) bool {
+	got, path, keys := []byte(r.Header.Get(SignatureHeader)), r.URL.EscapedPath(), sortedKeys(form)
+	orders := []func([]string) []string{distinct, asTheyCame}
+	if !slices.ContainsFunc(keys, func(key string) bool { return len(form[key]) > 1 }) {
+		orders = orders[1:] // which are the same
+	}
 	for _, origin := range v.origins {
 		for _, query := range queries(r.URL.RawQuery) {
-			for _, params := range spelled {
-				want := sign(v.authToken, origin+r.URL.EscapedPath()+query+params)
-				valid = hmac.Equal(got, []byte(want)) || valid
+			for _, order := range orders {
+				if hmac.Equal(got, s.sign(keys, form, order, origin, path, query)) {
+					return true
+				}
 			}
 		}
 	}
-	return valid
+	return false
 }
 
 // Sign returns the signature that Twilio sends with a POST of the form to the URL, whose fragment
 // does not count.
 func Sign(authToken, fullURL string, form url.Values) string {
 	address, _, _ := strings.Cut(fullURL, "#")
-	return sign(authToken, address+distinct(form))
+	return string(newSigner(authToken).sign(sortedKeys(form), form, distinct, address))
 }
 
-func sign(authToken, text string) string {
-	mac := hmac.New(sha1.New, []byte(authToken))
-	mac.Write([]byte(text))
-	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
+// signer signs with one token. What it needs for that it keeps for the next text, because most of
+// the work would be to make it.
+type signer struct {
+	mac       hash.Hash
+	text      bytes.Buffer
+	sum       [sha1.Size]byte
+	signature []byte
 }
+
+func newSigner(authToken string) *signer {
+	return &signer{mac: hmac.New(sha1.New, []byte(authToken)), signature: make([]byte, base64.StdEncoding.EncodedLen(sha1.Size))}
+}
+
+// sign signs the parts of an address and the parameters of a form by their keys, the values of each in
+// some order. The signature holds until the next one.
+func (s *signer) sign(keys []string, form url.Values, order func([]string) []string, address ...string) []byte {
+	s.text.Reset()
+	for _, part := range address {
+		s.text.WriteString(part)
+	}
+	for _, key := range keys {
+		for _, value := range order(form[key]) {
+			s.text.WriteString(key)
+			s.text.WriteString(value)
+		}
+	}
+	s.mac.Reset()
+	s.mac.Write(s.text.Bytes())
+	base64.StdEncoding.Encode(s.signature, s.mac.Sum(s.sum[:0]))
+	return s.signature
+}
+
+func sortedKeys(form url.Values) []string {
+	keys := slices.AppendSeq(make([]string, 0, len(form)), maps.Keys(form))
+	slices.Sort(keys)
+	return keys
+}
+
+// The orders in which the values of a repeated parameter may be signed.
+func distinct(values []string) []string   { return slices.Compact(slices.Sorted(slices.Values(values))) }
+func asTheyCame(values []string) []string { return values }
 
 // origins are the beginnings that the URL of a callback may have had when Twilio signed it.
 func origins(base *url.URL) []string {
@@ -130,38 +184,14 @@ func origins(base *url.URL) []string {
 	}
 }
 
-// queries are the spellings that the query may have had when Twilio signed it.
+// queries are the spellings that the query may have had when Twilio signed it, as it came first.
 func queries(raw string) []string {
 	if raw == "" {
 		return []string{""}
 	}
-	spellings := []string{
-		"?" + raw,
-		"?" + strings.ReplaceAll(raw, "'", "%27"),
-		"?" + strings.ReplaceAll(raw, "%27", "'"),
+	query := "?" + raw
+	if !strings.ContainsAny(query, "'%") {
+		return []string{query}
 	}
-	slices.Sort(spellings)
-	return slices.Compact(spellings)
-}
-
-// distinct writes the parameters sorted by key, and of a repeated one each distinct value, sorted.
-func distinct(form url.Values) string {
-	var b strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(form)) {
-		for _, value := range slices.Compact(slices.Sorted(slices.Values(form[key]))) {
-			b.WriteString(key + value)
-		}
-	}
-	return b.String()
-}
-
-// verbatim writes the parameters sorted by key, and of a repeated one each value as it came.
-func verbatim(form url.Values) string {
-	var b strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(form)) {
-		for _, value := range form[key] {
-			b.WriteString(key + value)
-		}
-	}
-	return b.String()
+	return []string{query, strings.ReplaceAll(query, "'", "%27"), strings.ReplaceAll(query, "%27", "'")}
 }

@@ -31,6 +31,11 @@ func TestSignAgreesWithTwiliosVector(t *testing.T) {
 	}
 }
 
+// sign signs a text as it is.
+func sign(authToken, text string) string {
+	return string(newSigner(authToken).sign(nil, nil, nil, text))
+}
+
 // callback is a request as it arrives behind a proxy: by http, for a host of its own.
 func callback(target, body, signature string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body))
