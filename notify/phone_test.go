@@ -2,6 +2,8 @@ package notify
 
 import (
 	"errors"
+	"fmt"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -277,6 +279,30 @@ func TestWhatANumberAccepts(t *testing.T) {
 	}
 	if err := (PhoneNumber{}).Accepts(SMS, []string{"JP", ""}); err == nil {
 		t.Error("no number accepts an SMS")
+	}
+}
+
+// All numbers of the ranges that are not looked up, but for their last digits, and those beside them.
+func TestMobileNumbersOfJapanAreReadAsTheNumberingPlansHaveThem(t *testing.T) {
+	for prefix := range 10_000 { // behind the 0 or the country code
+		digits := fmt.Sprintf("%04d%06d", prefix, (prefix*104_729)%1_000_000)
+		if digits[1] != '0' && prefix%97 != 0 {
+			continue
+		}
+		numbers := []string{"0" + digits, "+81" + digits}
+		if prefix%10 == 0 {
+			numbers = append(numbers, "0"+digits[:9], "+81"+digits+"1")
+		}
+		for _, dialled := range numbers {
+			got, err := parseDialled(dialled, "JP")
+			want, wantErr := lookUp(dialled, "JP")
+			if got != want || !reflect.DeepEqual(err, wantErr) {
+				t.Errorf("%s: %+v, %v, want %+v, %v", dialled, got, err, want, wantErr)
+			}
+		}
+		if got, err := parseDialled("0"+digits, "US"); err == nil && got.Region == "JP" {
+			t.Errorf("0%s is a number of Japan in the United States", digits)
+		}
 	}
 }
 
