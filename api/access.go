@@ -42,14 +42,16 @@ var requestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 // identify gives each request a name to find it by in the log: the caller's, or a new one.
 func identify(c *gin.Context) {
 	id := c.GetHeader(requestIDHeader)
-	if !requestID.MatchString(id) {
+	if id == "" || !requestID.MatchString(id) {
 		id = uuid.NewString()
 	}
-	c.Set(requestIDHeader, id)
 	c.Header(requestIDHeader, id)
 	c.Header("X-Content-Type-Options", "nosniff")
 	c.Header("Cache-Control", "no-store")
 }
+
+// requestIDOf is the name of the request.
+func requestIDOf(c *gin.Context) string { return c.Writer.Header().Get(requestIDHeader) }
 
 // observe counts and logs each request by its route. Paths, queries and bodies hold ids and numbers,
 // so they stay out.
@@ -63,9 +65,13 @@ func observe(logger *slog.Logger) gin.HandlerFunc {
 		}
 		requestsTotal.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
 		requestSeconds.WithLabelValues(method, route).Observe(took.Seconds())
-		logger.LogAttrs(c.Request.Context(), requestLevel(route, status), "request",
+		level := requestLevel(route, status)
+		if !logger.Enabled(c.Request.Context(), level) {
+			return
+		}
+		logger.LogAttrs(c.Request.Context(), level, "request",
 			slog.String("method", method), slog.String("route", route), slog.Int("status", status),
-			slog.Float64("duration_ms", float64(took.Microseconds())/1000), slog.String("request_id", c.GetString(requestIDHeader)))
+			slog.Float64("duration_ms", float64(took.Microseconds())/1000), slog.String("request_id", requestIDOf(c)))
 	}
 }
 
@@ -90,24 +96,27 @@ func knownMethod(method string) string {
 	return "other"
 }
 
+// endpoint is what a request asks for.
+type endpoint struct{ method, route string }
+
 // limits are those of routes that may take longer than others. To cancel or to pause waits for
 // claims to end, which takes at most 15 s; streams have limits of their own.
-var limits = map[string]time.Duration{
-	"POST /api/v1/notifications/:id/cancel": 18 * time.Second,
-	"POST /api/v1/batches/:id/cancel":       18 * time.Second,
-	"POST /api/v1/batches/:id/pause":        18 * time.Second,
-	"POST /api/v1/batches":                  time.Hour,
-	"GET /api/v1/batches/:id/progress":      time.Hour,
-	"POST /api/v1/lists":                    time.Hour,
-	"DELETE /api/v1/lists/:id":              time.Minute,
-	"POST /api/v1/lists/:id/members":        time.Hour,
-	"GET /api/v1/lists/:id/members.csv":     time.Hour,
-	"GET /api/v1/batches/:id/results.csv":   time.Hour,
+var limits = map[endpoint]time.Duration{
+	{"POST", "/api/v1/notifications/:id/cancel"}: 18 * time.Second,
+	{"POST", "/api/v1/batches/:id/cancel"}:       18 * time.Second,
+	{"POST", "/api/v1/batches/:id/pause"}:        18 * time.Second,
+	{"POST", "/api/v1/batches"}:                  time.Hour,
+	{"GET", "/api/v1/batches/:id/progress"}:      time.Hour,
+	{"POST", "/api/v1/lists"}:                    time.Hour,
+	{"DELETE", "/api/v1/lists/:id"}:              time.Minute,
+	{"POST", "/api/v1/lists/:id/members"}:        time.Hour,
+	{"GET", "/api/v1/lists/:id/members.csv"}:     time.Hour,
+	{"GET", "/api/v1/batches/:id/results.csv"}:   time.Hour,
 }
 
 // limit ends the request's context when it takes too long.
 func limit(c *gin.Context) {
-	ctx, cancel := context.WithTimeout(c.Request.Context(), cmp.Or(limits[c.Request.Method+" "+c.FullPath()], requestLimit))
+	ctx, cancel := context.WithTimeout(c.Request.Context(), cmp.Or(limits[endpoint{c.Request.Method, c.FullPath()}], requestLimit))
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
 	c.Next()
@@ -134,7 +143,7 @@ func recoverPanics(logger *slog.Logger) gin.HandlerFunc {
 				panic(cause)
 			}
 			logger.ErrorContext(c.Request.Context(), "panic while answering a request",
-				"panic", fmt.Sprint(cause), "route", c.FullPath(), "request_id", c.GetString(requestIDHeader), "stack", string(debug.Stack()))
+				"panic", fmt.Sprint(cause), "route", c.FullPath(), "request_id", requestIDOf(c), "stack", string(debug.Stack()))
 			if !c.Writer.Written() {
 				problem.Write(c.Writer, problem.New(problem.Internal, "something went wrong on our side: try again, and if it stays, tell the operator the X-Request-Id"))
 			}
