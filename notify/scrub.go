@@ -149,11 +149,12 @@ func maskNumber(t string) string {
 }
 
 // noNumber matches what has the digits of a phone number and is none: UUIDs, SIDs, dates with and
-// without a time, and long runs of hexadecimal digits.
+// without a time, what Go's monotonic clock writes behind them, and long runs of hexadecimal digits.
 var noNumber = regexp.MustCompile(`(?i)\b(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}` +
 	`|[a-z]{2}[0-9a-f]{32}` +
 	`|(?:19|20)\d\d-[01]\d-[0-3]\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?Z?` +
 	`|\d\d:\d\d:\d\d\.\d+` +
+	`|m=[+-]\d+\.\d{9}` +
 	`|[0-9a-f]{16,})\b`)
 
 // MaskNumbers masks the phone numbers in a text: E.164 with or without separators, and Japanese
@@ -265,7 +266,7 @@ func endsInWord(rest string) bool {
 
 // isInternational reports whether the digits after a + are a whole number. Most have 11 digits or
 // more; shorter ones count only where no more follow. A country code never starts with 0, which
-// tells "+0900" and Go's monotonic clock ("m=+0.5") from a number.
+// tells "+0900" from a number.
 func isInternational(digits string, last bool) bool {
 	return digits[0] != '0' && len(digits) <= 15 && (len(digits) >= 11 || last && len(digits) >= minMasked)
 }

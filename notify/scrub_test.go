@@ -104,7 +104,7 @@ func TestTextThatMustSurvive(t *testing.T) {
 		stamp.Format(time.RFC3339), stamp.Format(time.RFC3339Nano), stamp.UTC().Format(time.RFC3339Nano),
 		stamp.Format(time.RFC1123Z), stamp.Format(time.DateTime), stamp.Format(time.DateOnly), stamp.String(),
 		stamp.Format("01/02/2006 15:04:05"), stamp.Format("01-02-2006 15:04:05"), stamp.Format(time.StampNano),
-		time.Now().String(), // with the monotonic clock
+		time.Now().String(), stamp.String() + " m=+8.902158697", stamp.String() + " m=+13.902158697", // with the monotonic clock
 		"1732900000000", "rows 100000 of 1000000", "took 0.123456789s", "12.090123456 s", "0.5", "5m0.0901234567s",
 		"00:00:10.090123456", "10.0.0.1:8080", "127.0.0.1", "0.0.0.0:7233", "192.168.0.1", "::1",
 		"21610", "30003", "HTTP 503", "attempt 2 of 4", "batch/12/0", "v1.31.0", "go1.26.8", "+0900", "+09:00", "-0500",
