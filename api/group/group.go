@@ -11,12 +11,18 @@ import (
 )
 
 // The shape of groups. A value that finds nothing being written is written at once, alone; others
-// wait for those that come within the window.
+// wait for those that come within the window. To start a statement and to commit it takes the database
+// as long as a score of values, so a group that everybody can wait for is a large one.
 const (
-	window = 8 * time.Millisecond
-	size   = 64
-	lanes  = 2                // groups that are written at the same time
-	limit  = 10 * time.Second // for one group
+	size  = 256
+	lanes = 2                // groups that are written at the same time
+	limit = 10 * time.Second // for one group
+)
+
+// How long the first value of a group waits for others.
+const (
+	Prompt  = 8 * time.Millisecond  // somebody waits for the answer before he asks for more
+	Patient = 25 * time.Millisecond // nobody is held up: the carrier waits 15 s for an answer
 )
 
 // Write writes values in one transaction and returns a result for each, in their order.
@@ -24,6 +30,7 @@ type Write[T, R any] func(ctx context.Context, values ...T) ([]R, error)
 
 // Writer collects values into groups and writes them. It is safe for concurrent use.
 type Writer[T, R any] struct {
+	window   time.Duration
 	write    Write[T, R]
 	hopeless func(error) bool
 
@@ -41,10 +48,11 @@ type member[T, R any] struct {
 	done   chan struct{}
 }
 
-// NewWriter makes a Writer. When a group fails, each of its members is written alone, so that one
-// bad value spoils no other; unless the error is hopeless: then it is that of all.
-func NewWriter[T, R any](write Write[T, R], hopeless func(error) bool) *Writer[T, R] {
-	return &Writer[T, R]{write: write, hopeless: hopeless}
+// NewWriter makes a Writer whose values wait for others for as long as the window: Prompt or Patient.
+// When a group fails, each of its members is written alone, so that one bad value spoils no other;
+// unless the error is hopeless: then it is that of all.
+func NewWriter[T, R any](window time.Duration, write Write[T, R], hopeless func(error) bool) *Writer[T, R] {
+	return &Writer[T, R]{window: window, write: write, hopeless: hopeless}
 }
 
 // Do writes a value with those that arrive at the same time, and returns after the commit. When ctx
@@ -75,7 +83,7 @@ func (w *Writer[T, R]) add(m *member[T, R]) {
 
 // open begins the window of those that wait.
 func (w *Writer[T, R]) open() {
-	w.timer = time.AfterFunc(window, func() {
+	w.timer = time.AfterFunc(w.window, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if len(w.waiting) > 0 {

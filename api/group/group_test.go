@@ -80,7 +80,7 @@ func upTo(n int) []int {
 func TestAValueAloneIsWrittenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &groups{takes: time.Millisecond}
-		w := NewWriter(g.write, isOutage)
+		w := NewWriter(Patient, g.write, isOutage)
 		for i, took := range do(t, w, 2*time.Millisecond, 1, 2, 3) {
 			if took != time.Millisecond {
 				t.Errorf("value %d took %v, want no longer than its write", i, took)
@@ -95,12 +95,12 @@ func TestAValueAloneIsWrittenAtOnce(t *testing.T) {
 func TestWhatComesWithinTheWindowIsWrittenTogetherInItsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &groups{takes: 10 * time.Millisecond}
-		w := NewWriter(g.write, isOutage)
+		w := NewWriter(Patient, g.write, isOutage)
 		took := do(t, w, time.Millisecond, upTo(5)...)
 		if want := [][]int{{0}, {1, 2, 3, 4}}; !slices.EqualFunc(g.written, want, slices.Equal[[]int]) {
 			t.Errorf("groups = %v, want %v", g.written, want)
 		}
-		if took[1] != window+g.takes {
+		if took[1] != Patient+g.takes {
 			t.Errorf("the first that waited took %v, want the window and its write", took[1])
 		}
 	})
@@ -109,7 +109,7 @@ func TestWhatComesWithinTheWindowIsWrittenTogetherInItsOrder(t *testing.T) {
 func TestAFullGroupWaitsForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &groups{takes: time.Second}
-		w := NewWriter(g.write, isOutage)
+		w := NewWriter(Patient, g.write, isOutage)
 		do(t, w, 0, upTo(1+size+1)...)
 		var sizes []int
 		for _, group := range g.written {
@@ -124,8 +124,8 @@ func TestAFullGroupWaitsForNothing(t *testing.T) {
 func TestNoMoreGroupsAreWrittenAtOnceThanThereAreLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &groups{takes: time.Second}
-		w := NewWriter(g.write, isOutage)
-		do(t, w, window/2, upTo(100)...)
+		w := NewWriter(Patient, g.write, isOutage)
+		do(t, w, Patient/2, upTo(100)...)
 		if g.most != lanes {
 			t.Errorf("%d groups were written at once, want %d", g.most, lanes)
 		}
@@ -144,7 +144,7 @@ func TestABadValueSpoilsNoOther(t *testing.T) {
 			}
 			return nil
 		}}
-		w := NewWriter(g.write, isOutage)
+		w := NewWriter(Patient, g.write, isOutage)
 		var all sync.WaitGroup
 		for _, v := range upTo(6) {
 			all.Go(func() {
@@ -162,7 +162,7 @@ func TestABadValueSpoilsNoOther(t *testing.T) {
 func TestAnOutageIsEverybodys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &groups{takes: 10 * time.Millisecond, fails: func([]int) error { return errOutage }}
-		w := NewWriter(g.write, isOutage)
+		w := NewWriter(Patient, g.write, isOutage)
 		do(t, w, 0, upTo(6)...)
 		if len(g.written) != 2 {
 			t.Errorf("groups = %v, want no second try", g.written)
@@ -171,7 +171,7 @@ func TestAnOutageIsEverybodys(t *testing.T) {
 }
 
 func TestAPanicIsAnErrorOfItsGroup(t *testing.T) {
-	w := NewWriter(func(context.Context, ...int) ([]int, error) { panic("out of order") }, isOutage)
+	w := NewWriter(Patient, func(context.Context, ...int) ([]int, error) { panic("out of order") }, isOutage)
 	if _, err := w.Do(t.Context(), 1); err == nil {
 		t.Error("it was answered as done")
 	}
@@ -183,7 +183,7 @@ func TestAPanicIsAnErrorOfItsGroup(t *testing.T) {
 func TestWhoeverGoesWaitsNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &groups{takes: time.Hour}
-		w := NewWriter(g.write, isOutage)
+		w := NewWriter(Patient, g.write, isOutage)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := w.Do(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {

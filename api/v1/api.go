@@ -63,7 +63,7 @@ type API struct {
 
 // Register adds every operation to the API description and to its router.
 func (a *API) Register(to huma.API) {
-	a.accepts = group.NewWriter(a.Store.AcceptAll, store.IsOutage)
+	a.accepts = group.NewWriter(group.Prompt, a.Store.AcceptAll, store.IsOutage)
 	a.gate, a.leaving = newGate(a), make(chan struct{})
 	to.UseMiddleware(a.gate.pass, onlyJSON)
 	a.registerNotifications(to)

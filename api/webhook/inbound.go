@@ -43,8 +43,8 @@ type Calls struct {
 func (c *Calls) Register(to gin.IRoutes) {
 	c.urls = addresses{c.PublicURL}
 	c.policies = &policies{store: c.Store, logger: c.Logger}
-	c.arrivals = group.NewWriter(c.Store.AdmitInbound, store.IsOutage)
-	c.events = group.NewWriter(c.record, store.IsOutage)
+	c.arrivals = group.NewWriter(group.Prompt, c.Store.AdmitInbound, store.IsOutage)
+	c.events = group.NewWriter(group.Patient, c.record, store.IsOutage)
 	to.POST(VoicePath, c.voice)
 	to.POST(VoiceStatusPath, c.ended)
 	to.POST(waitPath, c.wait)

@@ -31,7 +31,7 @@ type Handler struct {
 
 // Register adds the callbacks' addresses. Each has the notification's id in its query.
 func (h *Handler) Register(to gin.IRoutes) {
-	h.receipts = group.NewWriter(h.settle, store.IsOutage)
+	h.receipts = group.NewWriter(group.Patient, h.settle, store.IsOutage)
 	to.POST(smsStatusPath, h.status(notify.SMS))
 	to.POST(callStatusPath, h.status(notify.Call))
 }
