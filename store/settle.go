@@ -40,7 +40,9 @@ var ErrMalformedReceipt = errors.New("the receipt has neither a notification's i
 // receipt for an id that the ledger does not have is recorded, and left out of the answer.
 //
 // A receipt beats everything that we decided ourselves, except that only a final word repairs
-// NO_RECEIPT. Rows are locked in the order of their ids, so two writers cannot deadlock.
+// NO_RECEIPT. Rows are locked in the order of their ids, so two writers cannot deadlock. All receipts
+// are written by one commit, unless they tell one SID of several rows; after an error some of those may
+// have been written.
 func (s *Store) Settle(ctx context.Context, receipts ...notify.Receipt) ([]Settled, error) {
 	if len(receipts) == 0 {
 		return nil, nil
@@ -53,6 +55,38 @@ func (s *Store) Settle(ctx context.Context, receipts ...notify.Receipt) ([]Settl
 		}
 		in[i] = row
 	}
+	var settled []Settled
+	for len(in) > 0 {
+		var group []receiptRow
+		group, in = splitBySID(in)
+		some, err := s.settleGroup(ctx, group)
+		if err != nil {
+			return nil, fmt.Errorf("settle: %w", err)
+		}
+		settled = append(settled, some...)
+	}
+	return settled, nil
+}
+
+// splitBySID takes the receipts that one statement can settle: those that tell a SID of another row
+// than one before them are left for the next, which sees whose it is.
+func splitBySID(receipts []receiptRow) (group, rest []receiptRow) {
+	rows := make(map[string]uuid.UUID, len(receipts))
+	for i, r := range receipts {
+		if r.id == nil || r.SID == "" {
+			continue
+		}
+		row, told := rows[r.SID]
+		if told && row != *r.id {
+			return receipts[:i], receipts[i:]
+		}
+		rows[r.SID] = *r.id
+	}
+	return receipts, nil
+}
+
+// settleGroup settles receipts of which no two tell the same SID of two rows.
+func (s *Store) settleGroup(ctx context.Context, in []receiptRow) ([]Settled, error) {
 	rows, err := s.settleTold(ctx, notAnswered, answeredByMachine,
 		column(in, func(r receiptRow) *uuid.UUID { return r.id }),
 		column(in, func(r receiptRow) string { return string(r.Channel) }),
@@ -67,7 +101,7 @@ func (s *Store) Settle(ctx context.Context, receipts ...notify.Receipt) ([]Settl
 		column(in, func(r receiptRow) string { return r.AnsweredBy }),
 		column(in, func(r receiptRow) string { return string(r.Source) }))
 	if err != nil {
-		return nil, fmt.Errorf("settle: %w", err)
+		return nil, err
 	}
 	settled := make([]Settled, len(rows))
 	for i, row := range rows {
@@ -249,45 +283,45 @@ var settleToldSQL = settleSQL(`
 // a call that nobody answered ($1) and of one that a machine answered ($2).
 func settleSQL(told string) string {
 	return `
-WITH told AS MATERIALIZED (` + told + `
-), input AS MATERIALIZED (
+WITH input AS MATERIALIZED (
 	SELECT coalesce(t.id, (SELECT n.id FROM notifications n WHERE n.twilio_sid = t.sid)) AS id,
 		t.channel, t.sid, t.word, t.rank, t.outcome, t.code, t.message, t.segments, t.duration, t.answered_by, t.source, t.place
-	FROM told t
-), row AS MATERIALIZED (
-	SELECT n.id, n.channel, n.status, n.workflow_id, n.sender_id, n.failure_code, n.require_human, n.twilio_sid, n.twilio_status,
-		n.carrier_rank, n.twilio_error_code, n.error_message, n.segments, n.duration_seconds, n.answered_by
-	FROM notifications n
-	WHERE (n.id, n.channel) IN (SELECT id, channel FROM input)
-	ORDER BY n.id
-	FOR UPDATE
+	FROM (` + told + `) t
 ), folded AS (
 	-- What a group says of one row, whatever its order.
-	SELECT DISTINCT ON (id) id, rank, word, outcome, code, message, max(segments) OVER same AS segments,
+	SELECT DISTINCT ON (id, channel) id, channel, rank, word, outcome, code, message, max(segments) OVER same AS segments,
 		max(duration) OVER same AS duration, min(answered_by) OVER same AS answered_by, min(sid) OVER same AS sid
 	FROM input
-	WINDOW same AS (PARTITION BY id ORDER BY rank DESC, code DESC NULLS LAST ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
-	ORDER BY id, rank DESC, code DESC NULLS LAST
+	WINDOW same AS (PARTITION BY id, channel ORDER BY rank DESC, code DESC NULLS LAST ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+	ORDER BY id, channel, rank DESC, code DESC NULLS LAST
+), row AS (
+	SELECT n.id, n.status AS before, n.failure_code AS failure_before, n.require_human, n.channel, n.workflow_id, n.sender_id,
+		n.twilio_sid AS sid_before, n.twilio_status AS word_before, n.carrier_rank AS rank_before, n.twilio_error_code::bigint AS code_before,
+		n.error_message AS message_before, n.segments AS segments_before, n.duration_seconds AS duration_before, n.answered_by AS answered_by_before,
+		f.rank, f.word, f.outcome, f.code, f.message, f.segments, f.duration, f.answered_by, f.sid
+	FROM folded f
+	JOIN notifications n ON n.id = f.id AND n.channel = f.channel
+	ORDER BY n.id
+	FOR UPDATE OF n
 ), merged AS (
-	SELECT row.id, row.status AS before, row.failure_code AS failure_before, row.require_human, row.channel, row.workflow_id, row.sender_id,
-		row.twilio_sid AS sid_before, row.twilio_status AS word_before, row.carrier_rank AS rank_before,
-		CASE row_number() OVER (PARTITION BY f.sid ORDER BY row.id) WHEN 1 THEN f.sid END AS told_sid, -- two rows never share a SID
-		f.rank > row.carrier_rank AS higher,
-		greatest(f.rank, row.carrier_rank) AS rank,
-		CASE WHEN f.rank > row.carrier_rank THEN f.word ELSE row.twilio_status END AS word,
-		CASE WHEN f.rank > row.carrier_rank THEN f.outcome ELSE row.status END AS outcome,
-		CASE WHEN f.rank > row.carrier_rank THEN f.code
-			WHEN f.rank = row.carrier_rank AND f.rank > 0 THEN greatest(f.code, row.twilio_error_code::bigint)
-			ELSE row.twilio_error_code::bigint END AS code,
-		CASE WHEN f.rank > row.carrier_rank
-				OR f.rank = row.carrier_rank AND f.rank > 0 AND f.code > coalesce(row.twilio_error_code::bigint, 0) THEN f.message
-			ELSE row.error_message END AS message,
-		greatest(f.segments, row.segments) AS segments,
-		greatest(f.duration, row.duration_seconds) AS duration,
+	SELECT id, before, failure_before, require_human, channel, workflow_id, sender_id, sid_before, word_before, rank_before,
+		sid AS told_sid,
+		CASE WHEN sid_before IS NULL THEN (SELECT o.id FROM notifications o WHERE o.twilio_sid = sid) END AS sid_owner,
+		rank > rank_before AS higher,
+		greatest(rank, rank_before) AS rank,
+		CASE WHEN rank > rank_before THEN word ELSE word_before END AS word,
+		CASE WHEN rank > rank_before THEN outcome ELSE before END AS outcome,
+		CASE WHEN rank > rank_before THEN code
+			WHEN rank = rank_before AND rank > 0 THEN greatest(code, code_before)
+			ELSE code_before END AS code,
+		CASE WHEN rank > rank_before OR rank = rank_before AND rank > 0 AND code > coalesce(code_before, 0) THEN message
+			ELSE message_before END AS message,
+		greatest(segments, segments_before) AS segments,
+		greatest(duration, duration_before) AS duration,
 		-- 'human' sorts before every machine and before 'unknown'.
-		least(f.answered_by, row.answered_by) AS answered_by
+		least(answered_by, answered_by_before) AS answered_by
 	FROM row
-	JOIN folded f USING (id)
+	OFFSET 0 -- each of these is worked out once
 ), judged AS (
 	SELECT m.*,
 		CASE WHEN channel = 'CALL' AND word = 'completed' THEN CASE
@@ -313,8 +347,7 @@ WITH told AS MATERIALIZED (` + told + `
 		error_message = CASE
 			WHEN d.status = 'FAILED' AND d.channel = 'CALL' AND d.word = 'completed' THEN CASE WHEN d.duration = 0 THEN $1 ELSE $2 END
 			WHEN d.status IN ('FAILED', 'UNKNOWN') THEN d.message END,
-		twilio_sid = coalesce(n.twilio_sid,
-			CASE WHEN NOT EXISTS (SELECT FROM notifications o WHERE o.twilio_sid = d.told_sid) THEN d.told_sid END),
+		twilio_sid = coalesce(n.twilio_sid, CASE WHEN d.sid_owner IS NULL THEN d.told_sid END),
 		segments = d.segments, duration_seconds = d.duration, answered_by = d.answered_by,
 		claim_token = CASE WHEN d.status = 'SENDING' THEN n.claim_token END,
 		claim_deadline = CASE WHEN d.status = 'SENDING' THEN n.claim_deadline END,
@@ -327,7 +360,6 @@ WITH told AS MATERIALIZED (` + told + `
 	WHERE n.id = d.id
 		AND (d.status, d.rank, d.code::text, d.duration, d.answered_by, d.segments, coalesce(n.twilio_sid, d.told_sid))
 			IS DISTINCT FROM (n.status, n.carrier_rank::int, n.twilio_error_code, n.duration_seconds, n.answered_by, n.segments, n.twilio_sid)
-	RETURNING n.id
 ), timeline AS (
 	INSERT INTO notification_events (notification_id, kind, status, source, twilio_status, twilio_sid, error_code)
 	SELECT i.id,
@@ -341,21 +373,14 @@ WITH told AS MATERIALIZED (` + told + `
 			ELSE 'receipt' END,
 		d.status, i.source, i.word, i.sid, i.code::text
 	FROM input i
-	LEFT JOIN decided d ON d.id = i.id
+	LEFT JOIN decided d ON d.id = i.id AND d.channel = i.channel
 	WHERE i.id IS NOT NULL
 	ORDER BY i.place
 	RETURNING notification_id, kind
-), marks AS (
-	SELECT notification_id AS id, bool_or(kind = 'second_sid') AS second_sid, bool_or(kind = 'conflicting_final') AS conflict
-	FROM timeline
-	WHERE kind IN ('second_sid', 'conflicting_final')
-	GROUP BY 1
 )
 SELECT d.id, d.channel::text, d.before::text, d.status::text, d.workflow_id, d.sender_id, d.code::text,
-	coalesce(marks.second_sid, false), coalesce(marks.conflict, false),
-	CASE WHEN d.sid_before IS NULL THEN
-		(SELECT o.id FROM notifications o WHERE o.twilio_sid = d.told_sid AND o.found_at IS NOT NULL) END
-FROM decided d
-LEFT JOIN marks USING (id)
-ORDER BY d.id`
+	d.id = ANY (ARRAY(SELECT notification_id FROM timeline WHERE kind = 'second_sid')),
+	d.id = ANY (ARRAY(SELECT notification_id FROM timeline WHERE kind = 'conflicting_final')),
+	(SELECT o.id FROM notifications o WHERE o.id = d.sid_owner AND o.found_at IS NOT NULL)
+FROM decided d`
 }
