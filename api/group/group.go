@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The shape of groups. A value that finds nothing being written is written at once, alone; others
-// wait for those that come within the window. To start a statement and to commit it takes the database
+// The shape of groups. A value that comes when no group has begun for as long as the window is written at
+// once, alone; others wait for those that come within the window. To start a statement and to commit it takes the database
 // as long as a score of values, so a group that everybody can wait for is a large one.
 const (
 	size  = 256
@@ -39,6 +39,7 @@ type Writer[T, R any] struct {
 	timer   *time.Timer     // ends the window of those that wait
 	ripe    bool            // their window has ended, and no lane was free
 	running int
+	began   time.Time // the last group
 }
 
 type member[T, R any] struct {
@@ -74,7 +75,7 @@ func (w *Writer[T, R]) add(m *member[T, R]) {
 	defer w.mu.Unlock()
 	w.waiting = append(w.waiting, m)
 	switch {
-	case len(w.waiting) >= size, len(w.waiting) == 1 && w.running == 0:
+	case len(w.waiting) >= size, len(w.waiting) == 1 && w.running == 0 && time.Since(w.began) >= w.window:
 		w.start()
 	case len(w.waiting) == 1:
 		w.open()
@@ -108,6 +109,7 @@ func (w *Writer[T, R]) start() {
 		w.open()
 	}
 	w.running++
+	w.began = time.Now()
 	go w.run(members)
 }
 
