@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +21,13 @@ import (
 	"github.com/todoku/todoku/simulator"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(servesBenchmark) != "" {
+		serveBenchmark()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const (
 	testAccount = "AC00000000000000000000000000000000"
