@@ -27,6 +27,7 @@ func (w *world) askForInstruction(r *reservation) {
 	for name, value := range mergedParams(r.task.params(), r.params()) {
 		form.Set(name, value)
 	}
+	told := sorted(form)
 	w.mu.Unlock()
 
 	for _, address := range urls {
@@ -36,7 +37,7 @@ func (w *world) askForInstruction(r *reservation) {
 		hook := ws.hook(address)
 		hook.terms.readTimeout = assignmentTimeout
 		asked := time.Now()
-		reply := w.ask(w.living, callback{hook: hook, status: "assignment", params: form, token: randomHex()})
+		reply := w.ask(w.living, callback{hook: hook, status: "assignment", params: told, token: randomHex()})
 		do, err := readInstruction(reply)
 		w.mu.Lock()
 		if err == nil && !r.instructed && do.Instruction != "" {
@@ -82,10 +83,10 @@ func (w *world) askForDocument(r *reservation) {
 	to, _ := r.worker.known["contact_uri"].(string)
 	w.mu.Unlock()
 	hook := ws.hook(r.document)
-	reply := w.ask(w.living, callback{hook: hook, status: "voice", token: randomHex(), params: url.Values{
+	reply := w.ask(w.living, callback{hook: hook, status: "voice", token: randomHex(), params: sorted(url.Values{
 		"AccountSid": {ws.account}, "ApiVersion": {apiVersion}, "CallSid": {newSID("CA")}, "CallStatus": {"in-progress"},
 		"Direction": {"outbound-api"}, "To": {to}, "Called": {to},
-	}})
+	})})
 	verbs, err := parseDocument(reply.body, []string{"Say", "Play", "Pause", "Dial", "Hangup"})
 	if err != nil || reply.trouble != "" {
 		w.logger.Warn("the document for an operator failed", "reservation", r.sid, "status", reply.status, "error", err)

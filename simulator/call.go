@@ -168,8 +168,8 @@ var sipResponses = map[string]string{"busy": "486", "no-answer": "487"}
 
 // callbackParams are those of https://www.twilio.com/docs/voice/api/call-resource#statuscallback. Duration is in
 // minutes, begun ones counting whole; CallDuration is in seconds.
-func (c *phoneCall) callbackParams(r *record, s step, now time.Time) url.Values {
-	params := url.Values{
+func (c *phoneCall) callbackParams(r *record, s step, now time.Time) params {
+	told := url.Values{
 		"AccountSid":     {r.account},
 		"ApiVersion":     {apiVersion},
 		"CallSid":        {r.sid},
@@ -184,27 +184,27 @@ func (c *phoneCall) callbackParams(r *record, s step, now time.Time) url.Values 
 	}
 	for _, end := range []string{"To", "Called", "From", "Caller"} {
 		for _, part := range []string{"City", "State", "Zip", "Country"} {
-			params.Set(end+part, "")
+			told.Set(end+part, "")
 		}
 	}
 	if s.event != callCompleted.event {
-		return params
+		return sorted(told)
 	}
 	seconds := c.duration
 	if s != callCompleted {
 		seconds = new(0)
 	}
 	if seconds != nil {
-		params.Set("CallDuration", strconv.Itoa(*seconds))
-		params.Set("Duration", strconv.Itoa((*seconds+59)/60))
+		told.Set("CallDuration", strconv.Itoa(*seconds))
+		told.Set("Duration", strconv.Itoa((*seconds+59)/60))
 	}
 	if c.answeredBy != "" {
-		params.Set("AnsweredBy", c.answeredBy)
+		told.Set("AnsweredBy", c.answeredBy)
 	}
 	if code, ok := sipResponses[s.status]; ok {
-		params.Set("SipResponseCode", code)
+		told.Set("SipResponseCode", code)
 	}
-	return params
+	return sorted(told)
 }
 
 // callResource is Twilio's JSON of a call, with the types that its clients insist on.

@@ -3,7 +3,6 @@ package simulator
 import (
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +31,7 @@ type hook struct {
 type callback struct {
 	hook   hook
 	status string
-	params url.Values
+	params params
 	token  string // the same when it is told again
 	tries  int
 	since  time.Time // when it was first tried
@@ -68,12 +67,12 @@ func (d *delivery) redirect(callbackURL, method string) {
 func (d *delivery) tell(r *record, s step, now time.Time) []callback {
 	var due []callback
 	if d.events == nil || slices.Contains(d.events, s.event) {
-		params := r.kind.callbackParams(r, s, now)
+		told := r.kind.callbackParams(r, s, now)
 		if d.events != nil {
-			params.Set("SequenceNumber", strconv.Itoa(d.sequence))
+			told = told.with("SequenceNumber", strconv.Itoa(d.sequence))
 			d.sequence++
 		}
-		due = []callback{{hook: d.hook, status: s.status, params: params, token: randomHex()}}
+		due = []callback{{hook: d.hook, status: s.status, params: told, token: randomHex()}}
 	}
 	return d.arrange(r.behaviour.Callbacks, due, len(r.steps) == 0)
 }

@@ -48,7 +48,7 @@ func (ws *workspace) tell(w *world, event string, of *delivery, over bool, param
 	due := callback{
 		hook:   ws.hook(ws.eventCallbackURL),
 		status: event,
-		params: form,
+		params: sorted(form),
 		token:  randomHex(),
 	}
 	mode := w.behaviour.Callbacks

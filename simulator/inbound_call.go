@@ -128,7 +128,7 @@ func (c *inboundCall) finish(err error) {
 	params.Set("CallbackSource", "call-progress-events")
 	d := newDelivery(c.statusURL, http.MethodPost, c.token, nil)
 	w.pass(c, d, d.arrange(w.behaviour.Callbacks, []callback{{
-		hook: d.hook, status: c.status, params: params, token: randomHex(),
+		hook: d.hook, status: c.status, params: sorted(params), token: randomHex(),
 	}}, true))
 }
 
@@ -163,7 +163,7 @@ func (c *inboundCall) fetch(ctx context.Context, address, method string, more ur
 	maps.Copy(params, more)
 	d := newDelivery(address, method, c.token, nil)
 	asked := time.Now()
-	r := c.w.ask(ctx, callback{hook: d.hook, status: "voice", params: params, token: randomHex()})
+	r := c.w.ask(ctx, callback{hook: d.hook, status: "voice", params: sorted(params), token: randomHex()})
 	path := address
 	if u, err := url.Parse(address); err == nil {
 		path = u.Path

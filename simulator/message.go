@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -166,29 +165,22 @@ func (m *message) enter(r *record, s step, now time.Time) {
 
 // callbackParams are those of
 // https://www.twilio.com/docs/messaging/guides/track-outbound-message-status#twilios-request-to-the-statuscallback-url
-func (m *message) callbackParams(r *record, s step, now time.Time) url.Values {
-	params := url.Values{
-		"AccountSid":    {r.account},
-		"ApiVersion":    {apiVersion},
-		"MessageSid":    {r.sid},
-		"MessageStatus": {s.status},
-		"SmsSid":        {r.sid},
-		"SmsStatus":     {s.status},
-		"To":            {r.to},
+func (m *message) callbackParams(r *record, s step, now time.Time) params {
+	told := append(make(params, 0, 11), param{"AccountSid", r.account}, param{"ApiVersion", apiVersion})
+	if m.errorCode != nil {
+		told = append(told, param{"ErrorCode", strconv.Itoa(*m.errorCode)})
 	}
 	if r.from != "" {
-		params.Set("From", r.from)
+		told = append(told, param{"From", r.from})
 	}
+	told = append(told, param{"MessageSid", r.sid}, param{"MessageStatus", s.status})
 	if m.service != "" {
-		params.Set("MessagingServiceSid", m.service)
-	}
-	if m.errorCode != nil {
-		params.Set("ErrorCode", strconv.Itoa(*m.errorCode))
+		told = append(told, param{"MessagingServiceSid", m.service})
 	}
 	if s == stepDelivered || s == stepUndelivered {
-		params.Set("RawDlrDoneDate", now.UTC().Format("0601021504"))
+		told = append(told, param{"RawDlrDoneDate", now.UTC().Format("0601021504")})
 	}
-	return params
+	return append(told, param{"SmsSid", r.sid}, param{"SmsStatus", s.status}, param{"To", r.to})
 }
 
 // messageResource is Twilio's JSON of a message, with the types that its clients insist on.

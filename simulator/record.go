@@ -1,9 +1,6 @@
 package simulator
 
-import (
-	"net/url"
-	"time"
-)
+import "time"
 
 // record is one message or call, from its create on. The lock of its world guards it.
 type record struct {
@@ -35,7 +32,7 @@ type kind interface {
 	// enter moves the record to the step's status and sets what comes with it.
 	enter(r *record, s step, now time.Time)
 	// callbackParams are what the callback URL is told about the step that was just entered.
-	callbackParams(r *record, s step, now time.Time) url.Values
+	callbackParams(r *record, s step, now time.Time) params
 	// resource is the record as Twilio's API shows it.
 	resource(r *record) any
 }

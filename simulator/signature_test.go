@@ -15,22 +15,22 @@ func TestSignature(t *testing.T) {
 		"Digits": {"1234"}, "CallSid": {"CA1234567890ABCDE"}, "To": {"+18005551212"}, "Caller": {"+14158675309"},
 		"From": {"+14158675309"}, "ReasonConferenceEnded": {"test"}, "Reason": {"Participant"},
 	}
-	if got, want := sign(token, address, params), "vOEb5UThFn24KEfnOFLQY2AE5FY="; got != want {
+	if got, want := new(signer).sign(token, address, sorted(params)), "vOEb5UThFn24KEfnOFLQY2AE5FY="; got != want {
 		t.Errorf("signed %s, want %s", got, want)
 	}
 }
 
 func TestSignatureOfRepeatedKeys(t *testing.T) {
-	once := sign("token", "https://example.com/", url.Values{"A": {"1", "2"}})
+	once := new(signer).sign("token", "https://example.com/", sorted(url.Values{"A": {"1", "2"}}))
 	for name, params := range map[string]url.Values{
 		"in another order":   {"A": {"2", "1"}},
 		"with a value twice": {"A": {"1", "2", "1"}},
 	} {
-		if got := sign("token", "https://example.com/", params); got != once {
+		if got := new(signer).sign("token", "https://example.com/", sorted(params)); got != once {
 			t.Errorf("%s: signed %s, want %s", name, got, once)
 		}
 	}
-	if sign("token", "https://example.com/", url.Values{"A": {"1"}}) == once {
+	if new(signer).sign("token", "https://example.com/", sorted(url.Values{"A": {"1"}})) == once {
 		t.Error("the second value is not signed")
 	}
 }
