@@ -21,6 +21,7 @@ type answer struct {
 // jsonAnswer encodes body, one of this package's own types, which cannot fail.
 func jsonAnswer(status int, body any) answer {
 	var buf bytes.Buffer
+	buf.Grow(1 << 10) // enough for one resource
 	encoder := json.NewEncoder(&buf)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(body); err != nil {

@@ -35,7 +35,7 @@ func (w *world) askForInstruction(r *reservation) {
 			continue
 		}
 		hook := ws.hook(address)
-		hook.terms.readTimeout = assignmentTimeout
+		hook.terms.readTimeout = assignmentTimeout // nobody else has it yet
 		asked := time.Now()
 		reply := w.ask(w.living, callback{hook: hook, status: "assignment", params: told, token: randomHex()})
 		do, err := readInstruction(reply)

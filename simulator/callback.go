@@ -3,6 +3,7 @@ package simulator
 import (
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +12,7 @@ import (
 
 // delivery is how one record's callback URL is told about it, or one task's or worker's. The lock of its world guards it.
 type delivery struct {
-	hook     hook
+	hook     *hook
 	events   []string // of a call: those that the URL wants to hear of; nil: all
 	sequence int      // how many events were told so far
 	held     []callback
@@ -19,17 +20,26 @@ type delivery struct {
 	posting  bool
 }
 
-// hook is where callbacks go, and the terms on which they do.
+// hook is where callbacks go, and the terms on which they do. Nobody changes it.
 type hook struct {
-	url    string // without its fragment
-	method string
-	token  string
-	terms  terms
+	url     string // without its fragment
+	address *url.URL
+	method  string
+	token   string
+	terms   terms
+}
+
+func newHook(callbackURL, method, token string) *hook {
+	address, fragment, _ := strings.Cut(callbackURL, "#")
+	h := &hook{url: address, method: method, token: token, terms: parseTerms(fragment)}
+	// Nil for a URL that cannot be read. Most were checked when they were given; the others cannot be reached.
+	h.address, _ = url.Parse(address)
+	return h
 }
 
 // callback is one event that is told to a hook.
 type callback struct {
-	hook   hook
+	hook   *hook
 	status string
 	params params
 	token  string // the same when it is told again
@@ -49,18 +59,18 @@ func newDelivery(callbackURL, method, token string, events []string) *delivery {
 	if callbackURL == "" {
 		return nil
 	}
-	d := &delivery{events: events, hook: hook{token: token, method: http.MethodPost}}
-	d.redirect(callbackURL, method)
-	return d
+	if method == "" {
+		method = http.MethodPost
+	}
+	return &delivery{events: events, hook: newHook(callbackURL, method, token)}
 }
 
 // redirect sends what is told from now on to another URL.
 func (d *delivery) redirect(callbackURL, method string) {
-	address, fragment, _ := strings.Cut(callbackURL, "#")
-	d.hook.url, d.hook.terms = address, parseTerms(fragment)
-	if method != "" {
-		d.hook.method = method
+	if method == "" {
+		method = d.hook.method
 	}
+	d.hook = newHook(callbackURL, method, d.hook.token)
 }
 
 // tell returns the callbacks that are due once the record has taken a step.
@@ -170,7 +180,7 @@ func (w *world) post(of subject, d *delivery) {
 	}
 }
 
-// attempt makes a callback, notes what came of it, and has it tried again later where its terms say so.
+// attempt makes a callback, notes what came of it, and sees to another try where it met trouble.
 func (w *world) attempt(of subject, c callback) {
 	w.mu.Lock()
 	if w.closing {
@@ -191,9 +201,13 @@ func (w *world) attempt(of subject, c callback) {
 	w.mu.Lock()
 	of.note(attempt{status: c.status, at: at, httpStatus: httpStatus})
 	w.mu.Unlock()
-	if trouble == "" {
-		return
+	if trouble != "" {
+		w.tryAgain(of, c, httpStatus, trouble)
 	}
+}
+
+// tryAgain has a callback that met trouble tried again later, where its terms say so.
+func (w *world) tryAgain(of subject, c callback, httpStatus int, trouble trouble) {
 	w.logger.Debug("callback failed", "of", of.label(), "status", c.status, "trouble", trouble,
 		"http_status", httpStatus, "tries", c.tries)
 	if pause := retryPause(c.tries); c.hook.terms.retry(trouble, c.tries) &&

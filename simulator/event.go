@@ -59,9 +59,8 @@ func (ws *workspace) tell(w *world, event string, of *delivery, over bool, param
 	w.pass(events{w}, of, of.arrange(mode, []callback{due}, over))
 }
 
-func (ws *workspace) hook(address string) hook {
-	address, fragment, _ := strings.Cut(address, "#")
-	return hook{url: address, method: http.MethodPost, token: ws.token, terms: parseTerms(fragment)}
+func (ws *workspace) hook(address string) *hook {
+	return newHook(address, http.MethodPost, ws.token)
 }
 
 // events notes the attempts to tell of TaskRouter's events: only how many there were.

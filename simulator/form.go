@@ -21,6 +21,7 @@ type form struct {
 
 func readForm(r *http.Request) *form {
 	r.Body = http.MaxBytesReader(nil, r.Body, maxFormBytes)
+	r.Form = url.Values{} // only the PostForm is made
 	if err := r.ParseForm(); err != nil {
 		return &form{failed: badRequest(20001, "Bad request: the body is not a form: %v", err)}
 	}

@@ -3,6 +3,7 @@ package simulator
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -185,30 +186,35 @@ func (m *message) callbackParams(r *record, s step, now time.Time) params {
 
 // messageResource is Twilio's JSON of a message, with the types that its clients insist on.
 type messageResource struct {
-	AccountSID          string            `json:"account_sid"`
-	APIVersion          string            `json:"api_version"`
-	Body                string            `json:"body"`
-	DateCreated         *string           `json:"date_created"`
-	DateSent            *string           `json:"date_sent"`
-	DateUpdated         *string           `json:"date_updated"`
-	Direction           string            `json:"direction"`
-	ErrorCode           *int              `json:"error_code"`
-	ErrorMessage        *string           `json:"error_message"`
-	From                *string           `json:"from"`
-	MessagingServiceSID *string           `json:"messaging_service_sid"`
-	NumMedia            string            `json:"num_media"`
-	NumSegments         string            `json:"num_segments"`
-	Price               *string           `json:"price"`
-	PriceUnit           string            `json:"price_unit"`
-	SID                 string            `json:"sid"`
-	Status              string            `json:"status"`
-	SubresourceURIs     map[string]string `json:"subresource_uris"`
-	To                  string            `json:"to"`
-	URI                 string            `json:"uri"`
+	AccountSID          string       `json:"account_sid"`
+	APIVersion          string       `json:"api_version"`
+	Body                string       `json:"body"`
+	DateCreated         *string      `json:"date_created"`
+	DateSent            *string      `json:"date_sent"`
+	DateUpdated         *string      `json:"date_updated"`
+	Direction           string       `json:"direction"`
+	ErrorCode           *int         `json:"error_code"`
+	ErrorMessage        *string      `json:"error_message"`
+	From                *string      `json:"from"`
+	MessagingServiceSID *string      `json:"messaging_service_sid"`
+	NumMedia            string       `json:"num_media"`
+	NumSegments         string       `json:"num_segments"`
+	Price               *string      `json:"price"`
+	PriceUnit           string       `json:"price_unit"`
+	SID                 string       `json:"sid"`
+	Status              string       `json:"status"`
+	SubresourceURIs     messageParts `json:"subresource_uris"`
+	To                  string       `json:"to"`
+	URI                 string       `json:"uri"`
+}
+
+// messageParts are the URIs of what belongs to a message.
+type messageParts struct {
+	Media string `json:"media"`
 }
 
 func (m *message) resource(r *record) any {
-	at := target{account: r.account, channel: sms, sid: r.sid}
+	uri := target{account: r.account, channel: sms, sid: r.sid}.uri()
 	return messageResource{
 		AccountSID:          r.account,
 		APIVersion:          apiVersion,
@@ -226,9 +232,9 @@ func (m *message) resource(r *record) any {
 		PriceUnit:           "USD",
 		SID:                 r.sid,
 		Status:              r.status,
-		SubresourceURIs:     at.subresources("media"),
+		SubresourceURIs:     messageParts{Media: strings.TrimSuffix(uri, ".json") + "/Media.json"},
 		To:                  r.to,
-		URI:                 at.uri(),
+		URI:                 uri,
 	}
 }
 

@@ -28,6 +28,7 @@ type poster struct {
 
 // desk is where a request is made ready: memory that is used again.
 type desk struct {
+	request request
 	signer  signer
 	form    []byte
 	message []byte
@@ -214,27 +215,25 @@ type request struct {
 
 // request is the callback as a form, or for GET as a query behind the URL's own, signed.
 func (c callback) request(d *desk) (*request, error) {
-	address, signed := c.hook.url, c.params
+	if c.hook.address == nil {
+		return nil, errors.New("the URL cannot be read")
+	}
 	d.form = c.params.appendForm(d.form[:0])
-	form := d.form
-	if c.hook.method == http.MethodGet {
-		separator := "?"
-		if strings.Contains(address, "?") {
-			separator = "&"
-		}
-		address, signed, form = address+separator+string(form), nil, nil
+	q := &d.request
+	*q = request{method: c.hook.method, token: c.token}
+	if q.method != http.MethodGet {
+		q.form, q.signature = d.form, d.signer.sign(c.hook.token, c.hook.url, c.params)
+		return q, q.aim(c.hook.address)
 	}
-	parsed, err := url.Parse(address)
-	if err != nil {
-		return nil, err
+	address := *c.hook.address
+	separator := "?"
+	if address.RawQuery != "" || address.ForceQuery {
+		separator = "&"
 	}
-	q := &request{
-		method:    c.hook.method,
-		form:      form,
-		signature: d.signer.sign(c.hook.token, address, signed),
-		token:     c.token,
-	}
-	return q, q.aim(parsed)
+	query := separator + string(d.form)
+	address.ForceQuery, address.RawQuery = false, strings.TrimPrefix(address.RawQuery+query, "?")
+	q.signature = d.signer.sign(c.hook.token, c.hook.url+query, nil)
+	return q, q.aim(&address)
 }
 
 // aim sends the request to an address.
