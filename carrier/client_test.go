@@ -12,7 +12,11 @@ import (
 	"github.com/todoku/todoku/notify"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, // but for what the simulator's Close says goes on
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*Client).mCleaner"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"))
+}
 
 const (
 	testAccount = "AC00000000000000000000000000000000"

@@ -22,18 +22,20 @@ type delivery struct {
 
 // hook is where callbacks go, and the terms on which they do. Nobody changes it.
 type hook struct {
-	url     string // without its fragment
-	address *url.URL
-	method  string
-	token   string
-	terms   terms
+	url    string // without its fragment
+	target string // the same as it is asked for; empty where it cannot be read
+	method string
+	token  string
+	terms  terms
 }
 
 func newHook(callbackURL, method, token string) *hook {
 	address, fragment, _ := strings.Cut(callbackURL, "#")
 	h := &hook{url: address, method: method, token: token, terms: parseTerms(fragment)}
-	// Nil for a URL that cannot be read. Most were checked when they were given; the others cannot be reached.
-	h.address, _ = url.Parse(address)
+	// Most were checked when they were given; the others cannot be reached.
+	if u, err := url.Parse(address); err == nil {
+		h.target = u.String()
+	}
 	return h
 }
 
@@ -196,13 +198,13 @@ func (w *world) attempt(of subject, c callback) {
 		c.since = at
 	}
 	c.tries++
-	httpStatus, trouble := w.poster.post(w.ctx, c)
+	r := w.poster.ask(c)
 
 	w.mu.Lock()
-	of.note(attempt{status: c.status, at: at, httpStatus: httpStatus})
+	of.note(attempt{status: c.status, at: at, httpStatus: r.status})
 	w.mu.Unlock()
-	if trouble != "" {
-		w.tryAgain(of, c, httpStatus, trouble)
+	if r.trouble != "" {
+		w.tryAgain(of, c, r.status, r.trouble)
 	}
 }
 

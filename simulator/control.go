@@ -42,7 +42,7 @@ func itemsAnswer(items []item) answer {
 // reset starts a new world and ends the old one. Once it has answered, no callback of before is on its way, unless
 // one hung for longer than closeGrace and was broken off.
 func (s *Simulator) reset() answer {
-	s.world.Swap(newWorld(s.poster, s.options.Logger)).close()
+	s.world.Swap(newWorld(s.options.Logger)).close()
 	return answer{status: http.StatusNoContent}
 }
 

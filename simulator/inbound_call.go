@@ -186,12 +186,19 @@ func (c *inboundCall) fetch(ctx context.Context, address, method string, more ur
 	return verbs, nil
 }
 
-// ask makes a request, again where its terms say so.
+// ask makes a request, again where its terms say so. It does not wait for the answer once the context is done.
 func (w *world) ask(ctx context.Context, c callback) reply {
 	c.since = time.Now()
 	for {
 		c.tries++
-		r := w.poster.ask(ctx, c)
+		answered := make(chan reply, 1)
+		w.inFlight.Go(func() { answered <- w.poster.ask(c) })
+		var r reply
+		select {
+		case r = <-answered:
+		case <-ctx.Done():
+			return reply{trouble: "rt"}
+		}
 		pause := retryPause(c.tries)
 		if r.trouble == "" || !c.hook.terms.retry(r.trouble, c.tries) ||
 			time.Since(c.since)+pause >= c.hook.terms.totalTimeout || wait(ctx, pause) != nil {

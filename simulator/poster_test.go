@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -21,7 +22,7 @@ import (
 // ask has p make a callback, now.
 func ask(t *testing.T, p *poster, method, address string) reply {
 	t.Helper()
-	return p.ask(t.Context(), callbackTo(method, address))
+	return p.ask(callbackTo(method, address))
 }
 
 func callbackTo(method, address string) callback {
@@ -30,9 +31,17 @@ func callbackTo(method, address string) callback {
 }
 
 func newTestPoster(t *testing.T) *poster {
-	p := newPoster()
-	t.Cleanup(p.close)
-	return p
+	return newPoster(t.Context())
+}
+
+// idle is how many connections p keeps.
+func idle(p *poster) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, client := range p.clients {
+		n += client.IdleConnsCount()
+	}
+	return n
 }
 
 // serveConnections answers each connection by the function that is its turn's, which closes it when it returns.
@@ -105,24 +114,29 @@ func TestAnswersToCallbacks(t *testing.T) {
 		"client's error": {"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", reply{status: 404, trouble: "4xx"}, true},
 		"server's error": {"HTTP/1.1 503 Away\r\nContent-Length: 0\r\n\r\n", reply{status: 503, trouble: "5xx"}, true},
 		"less than was said": {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok",
-			reply{status: 200, body: []byte("ok"), trouble: "rt"}, false},
+			reply{trouble: "rt"}, false},
+		"as long as may be": {"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n" + long,
+			reply{status: 200, body: []byte(long)}, true},
 		"too long": {"HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\n\r\n" + long,
-			reply{status: 200, body: []byte(long)}, false},
+			reply{status: 200, trouble: "rt"}, false},
+		"too long a client's error": {"HTTP/1.1 404 Not Found\r\nContent-Length: 2000000\r\n\r\n" + long,
+			reply{status: 404, trouble: "4xx"}, false},
+		"a long header":        {"HTTP/1.1 204 No Content\r\nA: " + long[:30_000] + "\r\n\r\n", reply{status: 204}, true},
 		"a header without end": {"HTTP/1.1 200 OK\r\nA: " + long + long, reply{trouble: "rt"}, false},
 		"no HTTP":              {"SSH-2.0-OpenSSH\r\n", reply{trouble: "rt"}, false},
 		"silence":              {"", reply{trouble: "rt"}, false},
 		"nowhere to go":        {"HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n", reply{status: 302}, true},
 		"to something else": {"HTTP/1.1 302 Found\r\nLocation: ftp://a/\r\nContent-Length: 0\r\n\r\n",
-			reply{status: 302, location: "ftp://a/"}, true},
+			reply{trouble: "rt"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newTestPoster(t)
 			got := ask(t, p, "POST", serveConnections(t, answering(t, false, test.answer)))
 			if got.status != test.want.status || got.contentType != test.want.contentType || got.trouble != test.want.trouble ||
-				got.location != test.want.location || !bytes.Equal(got.body, test.want.body) {
+				!bytes.Equal(got.body, test.want.body) {
 				t.Errorf("got %.200q, want %.200q", fmt.Sprint(got), fmt.Sprint(test.want))
 			}
-			if kept := len(p.idle) == 1; kept != test.kept {
+			if kept := idle(p) == 1; kept != test.kept {
 				t.Errorf("the connection is kept: %t, want %t", kept, test.kept)
 			}
 		})
@@ -164,25 +178,21 @@ func TestConnectionThatIsOfNoUseAnyMoreIsReplaced(t *testing.T) {
 	}
 }
 
-// As in net/http: what was written may have been heard, and only a GET may be heard twice.
-func TestRequestThatMeetsACloseIsMadeAnewIfItMayBe(t *testing.T) {
-	closes := answering(t, true, noContent)
-	p := newTestPoster(t)
-	address := serveConnections(t, closes, answering(t, false, noContent))
-	ask(t, p, "GET", address)
-	if r := ask(t, p, "GET", address); r.status != http.StatusNoContent {
-		t.Errorf("GET over a kept connection that closes: %+v", r)
-	}
-	address = serveConnections(t, closes, answering(t, false, noContent))
-	ask(t, p, "POST", address)
-	if r := ask(t, p, "POST", address); r.trouble != "rt" {
-		t.Errorf("POST over a kept connection that closes: %+v", r)
-	}
-	if r := ask(t, p, "POST", address); r.status != http.StatusNoContent {
-		t.Errorf("POST after that: %+v", r)
-	}
-	if r := ask(t, p, "GET", serveConnections(t, answering(t, true))); r.trouble != "rt" {
-		t.Errorf("GET over a new connection that closes: %+v", r)
+// What was written may have been heard, and nothing is told twice but by the terms of the hook.
+func TestRequestThatMeetsACloseIsNotMadeAnew(t *testing.T) {
+	for _, method := range []string{"GET", "POST"} {
+		p := newTestPoster(t)
+		address := serveConnections(t, answering(t, true, noContent), answering(t, true), answering(t, false, noContent))
+		ask(t, p, method, address)
+		if r := ask(t, p, method, address); r.trouble != "rt" {
+			t.Errorf("%s over a kept connection that closes: %+v", method, r)
+		}
+		if r := ask(t, p, method, address); r.trouble != "rt" {
+			t.Errorf("%s over a new connection that closes: %+v", method, r)
+		}
+		if r := ask(t, p, method, address); r.status != http.StatusNoContent {
+			t.Errorf("%s after that: %+v", method, r)
+		}
 	}
 }
 
@@ -215,6 +225,18 @@ func TestRedirectsAreFollowed(t *testing.T) {
 	}
 }
 
+func TestUserOfTheURLIsNotToldToWhereARedirectGoes(t *testing.T) {
+	var got http.Header
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header }))
+	t.Cleanup(elsewhere.Close)
+	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL+"/there", http.StatusTemporaryRedirect))
+	t.Cleanup(server.Close)
+	address := strings.Replace(server.URL, "://", "://me:secret@", 1)
+	if r := ask(t, newTestPoster(t), "POST", address); r.status != http.StatusOK || got.Get("Authorization") != "" {
+		t.Errorf("answered %d, with the header %v", r.status, got)
+	}
+}
+
 func TestHowACallbackIsWritten(t *testing.T) {
 	var method, uri, body string
 	var header http.Header
@@ -234,6 +256,8 @@ func TestHowACallbackIsWritten(t *testing.T) {
 	for _, test := range []struct{ method, address, want, body string }{
 		{"POST", secret.String() + "/a%2Fb?c=d#rc=1", "POST /a%2Fb?c=d", "A=1+%2B+1&B="},
 		{"POST", secret.String(), "POST /", "A=1+%2B+1&B="},
+		{"POST", secret.String() + "/a b//../ü", "POST /a%20b//../%C3%BC", "A=1+%2B+1&B="},
+		{"GET", secret.String(), "GET /?A=1+%2B+1&B=", ""},
 		{"GET", secret.String() + "/a", "GET /a?A=1+%2B+1&B=", ""},
 		{"GET", secret.String() + "/a?c=d", "GET /a?c=d&A=1+%2B+1&B=", ""},
 	} {
@@ -250,7 +274,7 @@ func TestHowACallbackIsWritten(t *testing.T) {
 			t.Errorf("%s: token and agent are %q", test.want, got)
 		}
 	}
-	if n := len(p.idle["https://"+server.Listener.Addr().String()]); n != 1 {
+	if n := idle(p); n != 1 {
 		t.Errorf("%d connections were made, want 1 that is used again", n)
 	}
 	if r := ask(t, newTestPoster(t), "POST", server.URL); r.trouble != "ct" {
@@ -265,26 +289,59 @@ func TestCallbackIsBrokenOffWhenItsWorldEnds(t *testing.T) {
 		end()
 		_, _ = requests.ReadByte() // until it is closed
 	})
-	if r := newTestPoster(t).ask(ctx, callbackTo("POST", address)); r.trouble != "rt" {
+	p := newPoster(ctx)
+	if r := ask(t, p, "POST", address); r.trouble != "rt" {
 		t.Errorf("answered %+v", r)
+	}
+	if r := ask(t, p, "POST", address); r.trouble != "ct" {
+		t.Errorf("answered %+v after the end", r)
 	}
 }
 
-func TestIdleConnectionsAreClosed(t *testing.T) {
-	p := newTestPoster(t)
+func TestKeptConnectionsAreClosedWhenTheirWorldEnds(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
 	closed := make(chan struct{})
-	ask(t, p, "POST", serveConnections(t, func(conn net.Conn, requests *bufio.Reader) {
+	ask(t, newPoster(ctx), "POST", serveConnections(t, func(conn net.Conn, requests *bufio.Reader) {
 		answering(t, false, noContent)(conn, requests)
 		_, _ = requests.ReadByte()
 		close(closed)
 	}))
-	p.mu.Lock()
-	p.closeIdleSince(time.Now().Add(-time.Minute))
-	kept := len(p.idle)
-	p.closeIdleSince(time.Now())
-	p.mu.Unlock()
+	end()
 	<-closed
-	if kept != 1 || len(p.idle) != 0 || p.sweep != nil {
-		t.Errorf("%d were kept, %d are", kept, len(p.idle))
+}
+
+func TestTimeOutsOfACallback(t *testing.T) {
+	silent := func(conn net.Conn, requests *bufio.Reader) { _, _ = io.Copy(io.Discard, requests) }
+	for _, test := range []struct {
+		name, scheme, terms string
+		want                trouble
+	}{
+		{"no answer", "http", "#rt=100", "rt"},
+		{"no answer, in all", "http", "#tt=100", "rt"},
+		{"no handshake", "https", "#ct=100", "ct"},
+		{"no handshake, in all", "https", "#ct=10000&tt=100", "ct"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, host, _ := strings.Cut(serveConnections(t, silent), "://")
+			if r := ask(t, newTestPoster(t), "POST", test.scheme+"://"+host+"/"+test.terms); r.trouble != test.want {
+				t.Errorf("got %+v, want the trouble %s", r, test.want)
+			}
+		})
+	}
+}
+
+func TestConnectionIsKeptForLongerThanAnAnswerMayTake(t *testing.T) {
+	address := serveConnections(t, func(_ net.Conn, requests *bufio.Reader) { _, _ = requests.ReadByte() })
+	conn, err := dial(t.Context(), strings.TrimPrefix(address, "http://"), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	long := time.Now().Add(-time.Minute)
+	for range 2 {
+		err = errors.Join(err, conn.SetWriteDeadline(long), conn.SetReadDeadline(long))
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -59,7 +59,6 @@ type Options struct {
 // Simulator is an http.Handler that stands in for Twilio. Close it when done.
 type Simulator struct {
 	options Options
-	poster  *poster
 	world   atomic.Pointer[world]
 }
 
@@ -71,16 +70,16 @@ func New(options Options) *Simulator {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Simulator{options: options, poster: newPoster()}
-	s.world.Store(newWorld(s.poster, options.Logger))
+	s := &Simulator{options: options}
+	s.world.Store(newWorld(options.Logger))
 	return s
 }
 
 // Close drops what is pending and waits, for a second at most, until no callback is in flight any more. Requests
-// that still arrive are answered, but nothing follows from them.
+// that still arrive are answered, but nothing follows from them. For some two minutes goroutines go on that fasthttp
+// has for closing idle connections; they sleep, and there is nothing left for them to close.
 func (s *Simulator) Close() {
 	s.world.Load().close()
-	s.poster.close()
 }
 
 // Run serves on ln, or on Options.Addr when ln is nil, until ctx is done; then it answers the requests in

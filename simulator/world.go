@@ -16,8 +16,7 @@ const (
 
 // world is everything since the last reset: a reset makes a new one, so nothing of the old one can leak into it.
 type world struct {
-	ctx       context.Context // of callbacks
-	end       context.CancelFunc
+	end       context.CancelFunc // ends what the poster has in flight
 	timetable *timetable
 	couriers  *pool
 	poster    *poster
@@ -46,17 +45,16 @@ type world struct {
 	lines       map[string]*line        // of callers who wait, by workflow
 }
 
-func newWorld(poster *poster, logger *slog.Logger) *world {
+func newWorld(logger *slog.Logger) *world {
 	ctx, end := context.WithCancel(context.Background())
 	living, kill := context.WithCancel(ctx)
 	w := &world{
-		ctx:       ctx,
 		end:       end,
 		living:    living,
 		kill:      kill,
 		timetable: newTimetable(),
 		couriers:  &pool{limit: callbackConnections},
-		poster:    poster,
+		poster:    newPoster(ctx),
 		logger:    logger,
 		ledgers:   map[channel]*ledger{sms: newLedger(), call: newLedger()},
 
