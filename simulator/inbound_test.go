@@ -346,6 +346,19 @@ func TestAnAssignmentCallbackThatFailsGoesToTheFallback(t *testing.T) {
 	}
 }
 
+func TestCallerWhoHangsUpDoesNotWaitForTheWebhook(t *testing.T) {
+	rig := start(t)
+	rig.reception(`{` + hurried + `}`)
+	over := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
+	t.Cleanup(silent.Close)
+	defer close(over)
+	calls := rig.ring(`{"to": "+15005550006", "voice_url": "` + silent.URL + `", "patience_ms": 20}`)
+	if calls[0].Outcome != "abandoned" {
+		t.Errorf("the call is %+v", calls)
+	}
+}
+
 func TestPostWorkActivityKeepsTheOperatorFromTheNextCall(t *testing.T) {
 	rig := start(t)
 	// Ten hurried seconds may be over before a busy machine has answered the assignment: then the operator comes back.
