@@ -157,6 +157,14 @@ type BatchTerms struct {
 	Countries    []string // that may be sent to
 }
 
+// interval is how far apart creates of one sender are.
+func (t Terms) interval(c notify.Channel) time.Duration {
+	if c == notify.Call {
+		return t.CallSendInterval
+	}
+	return t.SMSSendInterval
+}
+
 func (t Terms) lease() time.Duration       { return cmp.Or(t.Lease, 15*time.Second) }
 func (t Terms) answerLimit() time.Duration { return cmp.Or(t.AnswerLimit, 10*time.Second) }
 func (t Terms) turn() time.Duration        { return cmp.Or(t.Turn, 5*time.Minute) }
@@ -165,6 +173,13 @@ func (t Terms) turn() time.Duration        { return cmp.Or(t.Turn, 5*time.Minute
 const (
 	slotAhead      = time.Second
 	batchSlotAhead = 500 * time.Millisecond
+)
+
+// A slot is missed by who comes so much later, and is minded at paces no faster than slotMinded: at
+// others it would take as long as some creates to reserve another one.
+const (
+	slotMissed = 10 * time.Millisecond
+	slotMinded = 50 * time.Millisecond
 )
 
 // receiptDeadline is how long after sending the carrier may still report: an SMS is valid for 10

@@ -12,9 +12,15 @@ var slowed = promauto.NewCounterVec(prometheus.CounterOpts{
 	Help: "How often the carrier asked a sender to wait (429, or its queue is full).",
 }, []string{"channel"})
 
+var missedSlots = promauto.NewCounterVec(prometheus.CounterOpts{
+	Name: "todoku_missed_slots_total",
+	Help: "How often a worker came too late for its place in a sender's pace, and took a later one: it has too little processor time.",
+}, []string{"channel"})
+
 func init() {
 	for _, channel := range []notify.Channel{notify.SMS, notify.Call} {
 		slowed.WithLabelValues(string(channel)) // so that each is 0 and not absent before the first time
+		missedSlots.WithLabelValues(string(channel))
 	}
 }
 

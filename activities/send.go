@@ -183,8 +183,8 @@ func (a *Activities) post(ctx context.Context, claim store.Claim, claimedAt time
 	if err != nil {
 		return nil, a.refuse(ctx, claim, store.Failure{Kind: store.EventRefused, FailureCode: notify.CodeBadTemplate, Detail: err.Error()})
 	}
-	if err := sleep(ctx, time.Until(claim.StartsAt)); err != nil {
-		return nil, a.giveBack(ctx, claim, store.Retry{Kind: store.EventTryFailed, Uncounted: true, Detail: "the worker stopped before it posted"})
+	if err := a.awaitSlot(ctx, claim, claimedAt); err != nil {
+		return nil, a.giveBack(ctx, claim, store.Retry{Kind: store.EventTryFailed, Uncounted: true, Detail: err.Error()})
 	}
 	receipt, err := a.Carrier.Create(ctx, a.create(claim, body, claimedAt.Add(a.Terms.lease())))
 	if err != nil {
@@ -192,6 +192,31 @@ func (a *Activities) post(ctx context.Context, claim store.Claim, claimedAt time
 	}
 	receipt.NotificationID, receipt.Source = claim.ID.String(), notify.FromCreate
 	return &receipt, nil
+}
+
+// awaitSlot waits for the claim's slot. Who was kept from it, by a busy machine or one that slept, would
+// post at the same time as who has the slot after it: he takes another one, once, so that he gets to
+// post at last. The error says why nothing may be posted.
+func (a *Activities) awaitSlot(ctx context.Context, claim store.Claim, claimedAt time.Time) error {
+	errStopped := errors.New("the worker stopped before it posted")
+	if sleep(ctx, time.Until(claim.StartsAt)) != nil {
+		return errStopped
+	}
+	interval := a.Terms.interval(claim.Channel)
+	if interval < slotMinded || time.Since(claim.StartsAt) <= slotMissed {
+		return nil
+	}
+	missedSlots.WithLabelValues(string(claim.Channel)).Inc()
+	next, err := a.Store.NextSlot(detached(ctx), claim, interval)
+	switch {
+	case err != nil:
+		return err
+	case next.After(claimedAt.Add(a.Terms.lease() / 2)):
+		return errors.New("its slot was missed, and the sender has none before the claim runs out")
+	case sleep(ctx, time.Until(next)) != nil:
+		return errStopped
+	}
+	return nil
 }
 
 // create fills the carrier's request from the claim.

@@ -67,6 +67,8 @@ type Claim struct {
 	TemplateBody *string
 	Params       map[string]string
 	RequireHuman bool
+
+	slot time.Time // StartsAt by the database's clock
 }
 
 // Body is what is sent: the message, or the pinned template version filled with the parameters.
@@ -107,9 +109,26 @@ func (s *Store) Claim(ctx context.Context, terms ClaimTerms) ([]Claim, error) {
 	claims := make([]Claim, len(rows))
 	for i, row := range rows {
 		claims[i] = row.Claim
-		claims[i].StartsAt = s.clock.here(row.Slot)
+		claims[i].slot, claims[i].StartsAt = row.Slot, s.clock.here(row.Slot)
 	}
 	return claims, nil
+}
+
+// NextSlot gives a claim that missed its slot another one: at once where nobody has a slot behind the
+// one that it missed, else behind the last that was given. interval is how far apart creates of the sender are.
+func (s *Store) NextSlot(ctx context.Context, claim Claim, interval time.Duration) (startsAt time.Time, err error) {
+	type slot struct{ Slot, Now time.Time }
+	asked := time.Now()
+	next, err := one(ctx, s, pgx.RowToStructByPos[slot], `
+		UPDATE senders SET
+			next_slot = CASE WHEN next_slot = $2 THEN clock_timestamp() ELSE greatest(next_slot, clock_timestamp()) END + $3::interval
+		WHERE id = $1
+		RETURNING next_slot - $3::interval, clock_timestamp()`, claim.SenderID, claim.slot.Add(interval), interval)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("reserve another slot: %w", err)
+	}
+	s.clock.learn(asked, next.Now, time.Now())
+	return s.clock.here(next.Slot), nil
 }
 
 // OfBatch reports whether the owner carries a part of a batch.

@@ -214,3 +214,39 @@ func TestAShardIsClaimedInGroups(t *testing.T) {
 		t.Errorf("%d different rows were claimed, want 10", len(seen))
 	}
 }
+
+// TestAMissedSlotGivesWayToTheSlotsBehindIt reserves another slot for a claim that missed its own: at
+// once while nobody has one behind it, so that it holds up nobody, else behind the last.
+func TestAMissedSlotGivesWayToTheSlotsBehindIt(t *testing.T) {
+	const interval = 10 * time.Second
+	for _, behind := range []int{0, 1, 3} {
+		t.Run(fmt.Sprint(behind, " behind it"), func(t *testing.T) {
+			s := openStore(t)
+			paced := store.ClaimTerms{Owner: store.Owner{WorkflowID: shard(t, s, 5)}, Limit: 1 + behind, Lease: time.Minute, Ahead: time.Hour, SMSInterval: interval}
+			claims, err := s.Claim(t.Context(), paced)
+			if err != nil || len(claims) != 1+behind {
+				t.Fatal(claims, err)
+			}
+			missed, last := claims[0], claims[behind]
+			asked := time.Now()
+			next, err := s.NextSlot(t.Context(), missed, interval)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if behind == 0 && (next.Before(asked.Add(-time.Second)) || next.After(time.Now().Add(time.Second))) {
+				t.Errorf("the next slot begins in %v, want at once", time.Until(next))
+			}
+			if gap := next.Sub(last.StartsAt); behind > 0 && (gap-interval).Abs() > time.Second {
+				t.Errorf("the next slot begins %v after the last, want %v", gap, interval)
+			}
+			paced.Limit = 1
+			after, err := s.Claim(t.Context(), paced)
+			if err != nil || len(after) != 1 {
+				t.Fatal(after, err)
+			}
+			if gap := after[0].StartsAt.Sub(next); (gap - interval).Abs() > time.Second {
+				t.Errorf("the slot behind it begins %v after it, want %v", gap, interval)
+			}
+		})
+	}
+}

@@ -256,7 +256,7 @@ var settleListedSQL = settleSQL(`
 		t.code, nullif(t.message, '') AS message, nullif(t.segments, 0) AS segments, t.duration,
 		nullif(t.answered_by, '') AS answered_by, t.source, t.place
 	FROM listed t
-	CROSS JOIN LATERAL (`+ownerSQL+`) AS n
+	CROSS JOIN LATERAL (` + ownerSQL + `) AS n
 	WHERE t.rank > n.carrier_rank
 		OR t.rank = n.carrier_rank AND t.code > coalesce(n.twilio_error_code::bigint, 0)
 		OR (greatest(t.duration, n.duration_seconds), least(nullif(t.answered_by, ''), n.answered_by), greatest(nullif(t.segments, 0), n.segments))
