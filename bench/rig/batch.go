@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -57,6 +58,16 @@ func (a *API) SendBatch(ctx context.Context, request BatchRequest) (b Batch, tri
 // Batch reads how far a batch has come.
 func (a *API) Batch(ctx context.Context, id uuid.UUID) (b Batch, err error) {
 	err = a.call(ctx, exchange{method: http.MethodGet, path: "/batches/" + id.String(), want: http.StatusOK, into: &b})
+	return b, err
+}
+
+// SetBatchPace gives a batch a pace of its own.
+func (a *API) SetBatchPace(ctx context.Context, id uuid.UUID, interval time.Duration) (b Batch, err error) {
+	change := fmt.Sprintf(`{"send_interval_ms": %d}`, interval.Milliseconds())
+	err = a.call(ctx, exchange{
+		method: http.MethodPatch, path: "/batches/" + id.String(), media: "application/json", body: []byte(change),
+		want: http.StatusOK, into: &b,
+	})
 	return b, err
 }
 
