@@ -11,8 +11,8 @@ import (
 )
 
 // The shape of groups. A value that comes when no group has begun for as long as the window is written at
-// once, alone; others wait for those that come within the window. To start a statement and to commit it takes the database
-// as long as a score of values, so a group that everybody can wait for is a large one.
+// once, alone; others wait for those that come within the window. To start a statement and to commit it
+// takes the database as long as a score of values, so a group that everybody can wait for is a large one.
 const (
 	size  = 256
 	lanes = 2                // groups that are written at the same time
