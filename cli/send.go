@@ -170,7 +170,8 @@ func send(cmd *cobra.Command, m message, how sending) error {
 	}
 	tell := func(n v1.Notification) {
 		if !wantsJSON(cmd) {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s  %-8s  %s\n", n.UpdatedAt.In(zone).Format(time.TimeOnly), n.Status, clean(waitRemark(n)))
+			line := fmt.Sprintf("%s  %-8s  %s", n.UpdatedAt.In(zone).Format(time.TimeOnly), n.Status, clean(waitRemark(n)))
+			fmt.Fprintln(cmd.OutOrStdout(), strings.TrimRight(line, " "))
 		}
 	}
 	if !wantsJSON(cmd) {
