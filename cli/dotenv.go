@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -39,4 +40,13 @@ func environ() (map[string]string, error) {
 		environment[name] = value
 	}
 	return environment, nil
+}
+
+// besideDotEnv completes the error of a service, which reads the environment only, where a file .env in
+// the present folder may have what it lacks.
+func besideDotEnv(err error) error {
+	if _, absent := os.Stat(".env"); absent != nil {
+		return err
+	}
+	return fmt.Errorf("%w; services do not read the .env in this folder: put it into the environment, as by set -a; . ./.env; set +a", err)
 }

@@ -31,7 +31,7 @@ type service struct {
 func openService(ctx context.Context, logs io.Writer, asJSON bool, need settings.Need, address func(*settings.Settings) (string, string)) (*service, error) {
 	set, err := settings.Load(need)
 	if err != nil {
-		return nil, err
+		return nil, besideDotEnv(err)
 	}
 	s := &service{settings: set, log: newLogger(logs, asJSON, set)}
 	if s.listener, err = listen(address(set)); err != nil {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -84,6 +86,23 @@ func TestFailedStartIsOneLineThatNamesTheReason(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestServiceThatLacksASettingSaysThatItReadsNoDotEnv(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"api", "worker"} {
+		cmd := program(t, nil, command)
+		cmd.Dir = t.TempDir()
+		if err := os.WriteFile(filepath.Join(cmd.Dir, ".env"), []byte("DATABASE_URL=postgres://u:notarealpassword@127.0.0.1:1/todoku\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		printed, _ := cmd.CombinedOutput() // that it fails is what the table above shows
+		for _, want := range []string{"DATABASE_URL is missing", "services do not read the .env in this folder"} {
+			if !strings.Contains(string(printed), want) {
+				t.Errorf("todoku %s: want %q in %q", command, want, printed)
+			}
+		}
 	}
 }
 
