@@ -46,7 +46,7 @@ func (e *BodyError) Error() string {
 	}
 }
 
-// CheckBody refuses a body that cannot be sent on the channel: empty or only white space, too long,
+// CheckBody refuses a body that cannot be sent on the channel: blank as [IsBlank] has it, too long,
 // not UTF-8, or with control characters other than line breaks and tabs (NUL above all, which
 // Postgres cannot store). The error is a [*BodyError].
 func CheckBody(channel Channel, body string) error {
@@ -60,7 +60,7 @@ func CheckBody(channel Channel, body string) error {
 	if strings.ContainsFunc(body, forbiddenInBody) {
 		return &BodyError{Code: CodeBodyControlCharacters, Channel: channel}
 	}
-	if !strings.ContainsFunc(body, visible) {
+	if IsBlank(body) {
 		return &BodyError{Code: CodeBodyEmpty, Channel: channel}
 	}
 	return nil
@@ -69,6 +69,3 @@ func CheckBody(channel Channel, body string) error {
 func forbiddenInBody(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t'
 }
-
-// visible is false for white space and for characters of no width.
-func visible(r rune) bool { return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) }
