@@ -125,6 +125,7 @@ func (t Template) Params() []string { return slices.Clone(t.names) }
 // never values.
 type ParamsError struct {
 	Missing []string // in the template's order
+	Blank   []string // given, and nothing of the value is seen or heard; in the template's order
 	Unknown []string // sorted
 }
 
@@ -132,6 +133,9 @@ func (e *ParamsError) Error() string {
 	var parts []string
 	if len(e.Missing) > 0 {
 		parts = append(parts, "give the missing parameters: "+listNames(e.Missing))
+	}
+	if len(e.Blank) > 0 {
+		parts = append(parts, "fill in those that are blank: "+listNames(e.Blank))
 	}
 	if len(e.Unknown) > 0 {
 		parts = append(parts, "remove those that the template does not have: "+listNames(e.Unknown))
@@ -152,12 +156,28 @@ func listNames(names []string) string {
 	return strings.Join(list, ", ")
 }
 
+// Fill is Render for what is yet to be accepted: a value that is blank, as [IsBlank] has it, is as wrong
+// as one that is missing, so that nobody reads a text with a hole in it.
+func (t Template) Fill(params map[string]string) (string, error) {
+	values, wrong := t.values(params)
+	for _, name := range t.names {
+		if value, given := values[name]; given && IsBlank(value) {
+			wrong.Blank = append(wrong.Blank, name)
+		}
+	}
+	return t.render(values, wrong)
+}
+
 // Render puts the parameters in the place of their placeholders. Each placeholder needs a parameter
 // and each parameter a placeholder, else the error is a [*ParamsError]. A value is text: braces in
-// it mean nothing.
+// it mean nothing. It may be blank: what was accepted is sent.
 func (t Template) Render(params map[string]string) (string, error) {
-	values := make(map[string]string, len(params))
-	var wrong ParamsError
+	return t.render(t.values(params))
+}
+
+// values are the parameters by the names of their placeholders, and what is wrong with those names.
+func (t Template) values(params map[string]string) (values map[string]string, wrong ParamsError) {
+	values = make(map[string]string, len(params))
 	for key, value := range params {
 		name := placeholderName(key)
 		if _, twice := values[name]; twice || !slices.Contains(t.names, name) {
@@ -166,13 +186,18 @@ func (t Template) Render(params map[string]string) (string, error) {
 		}
 		values[name] = value
 	}
+	slices.Sort(wrong.Unknown)
 	for _, name := range t.names {
-		if _, ok := values[name]; !ok {
+		if _, given := values[name]; !given {
 			wrong.Missing = append(wrong.Missing, name)
 		}
 	}
-	if len(wrong.Missing)+len(wrong.Unknown) > 0 {
-		slices.Sort(wrong.Unknown)
+	return values, wrong
+}
+
+// render makes the text, unless something is wrong.
+func (t Template) render(values map[string]string, wrong ParamsError) (string, error) {
+	if len(wrong.Missing)+len(wrong.Blank)+len(wrong.Unknown) > 0 {
 		return "", &wrong
 	}
 	var out strings.Builder

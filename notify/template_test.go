@@ -150,6 +150,47 @@ func TestParametersMustFitTheTemplate(t *testing.T) {
 	}
 }
 
+func TestABlankValueFillsNoPlaceholder(t *testing.T) {
+	template, err := ParseTemplate("{{氏名}}様、{{time}}です。")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name                    string
+		params                  map[string]string
+		missing, blank, unknown []string
+		text                    string
+	}{
+		{"an empty one", map[string]string{"氏名": "", "time": "10時"}, nil, []string{"氏名"}, nil,
+			"the parameters do not fit the template: fill in those that are blank: 氏名"},
+		{"spaces", map[string]string{"氏名": " \u3000\u00a0\t", "time": "\u200b"}, nil, []string{"氏名", "time"}, nil,
+			"the parameters do not fit the template: fill in those that are blank: 氏名, time"},
+		{"under a name that is typed with spaces", map[string]string{"\u3000氏名 ": "", "time": "10時"}, nil, []string{"氏名"}, nil,
+			"the parameters do not fit the template: fill in those that are blank: 氏名"},
+		{"beside a missing and an unknown one", map[string]string{"time": "", "memo": ""}, []string{"氏名"}, []string{"time"}, []string{"memo"},
+			"the parameters do not fit the template: give the missing parameters: 氏名; fill in those that are blank: time; remove those that the template does not have: memo"},
+	}
+	for _, tt := range tests {
+		var wrong *ParamsError
+		got, err := template.Fill(tt.params)
+		if !errors.As(err, &wrong) || got != "" {
+			t.Errorf("%s: %q, %v", tt.name, got, err)
+			continue
+		}
+		if !reflect.DeepEqual(wrong.Missing, tt.missing) || !reflect.DeepEqual(wrong.Blank, tt.blank) || !reflect.DeepEqual(wrong.Unknown, tt.unknown) || err.Error() != tt.text {
+			t.Errorf("%s: %+v %q", tt.name, wrong, err)
+		}
+	}
+	seen := map[string]string{"氏名": " 山田\u3000", "time": "-"}
+	if got, err := template.Fill(seen); err != nil || got != " 山田\u3000様、-です。" {
+		t.Errorf("values with something to see: %q, %v", got, err)
+	}
+	accepted := map[string]string{"氏名": "", "time": "\u3000"}
+	if got, err := template.Render(accepted); err != nil || got != "様、\u3000です。" {
+		t.Errorf("what was accepted before renders as %q, %v", got, err)
+	}
+}
+
 func FuzzTemplate(f *testing.F) {
 	for _, seed := range []string{"", "a", "{{a}}", "{{a}}{{b}} {{ a }}", "{{氏名}}様", "{{", "}}", "{{}}", "{{{a}}}", "\xff{{a}}", "{{カ\u3099}}"} {
 		f.Add(seed, "{{a}}")
@@ -178,6 +219,9 @@ func FuzzTemplate(f *testing.F) {
 		}
 		if len(got) != texts+placeholders*len(value) {
 			t.Fatalf("%q with %q became %q", body, value, got)
+		}
+		if filled, err := template.Fill(params); placeholders > 0 && IsBlank(value) != (err != nil) || err == nil && filled != got {
+			t.Fatalf("%q with %q was filled: %q, %v", body, value, filled, err)
 		}
 		params["no such name"] = ""
 		if _, err := template.Render(params); err == nil {
