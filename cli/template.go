@@ -239,7 +239,7 @@ func newTemplateRender() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&pairs, "param", nil, "a value for a placeholder, as `NAME=VALUE`; may be repeated")
-	cmd.Flags().BoolVar(&example, "example", false, "fill placeholders without a value by example")
+	cmd.Flags().BoolVar(&example, "example", false, "fill placeholders that no --param names by example")
 	cmd.Flags().Int32Var(&version, "version", 0, "one of its `versions`; by default the present one")
 	return cmd
 }

@@ -204,7 +204,7 @@ var Codes = []Entry{
 	{TemplateNotFound, http.StatusUnprocessableEntity, "No such template", "See GET /api/v1/templates for the ids. Where the id is in the path, the status is 404."},
 	{TemplateChannelMismatch, http.StatusUnprocessableEntity, "The template is for another channel", "Use a template of the notification's channel."},
 	{ParamsWithoutTemplate, http.StatusUnprocessableEntity, "Parameters without a template", "Give template_id, or leave params out."},
-	{ParamMissing, http.StatusUnprocessableEntity, "A parameter of the template is missing", "Add it to params."},
+	{ParamMissing, http.StatusUnprocessableEntity, "A parameter of the template is missing or blank", "Give it a value that can be seen: in params, in the row's cell or of the list's member."},
 	{ParamUnknown, http.StatusUnprocessableEntity, "The template has no such parameter", "Remove it from params."},
 	{notify.CodeParamKind, http.StatusUnprocessableEntity, "A parameter is not of its kind", "Write a number, a date or a time as the detail says."},
 	{ParamKindUnknown, http.StatusUnprocessableEntity, "There is no such kind of parameter", "Use text, number, date or time."},

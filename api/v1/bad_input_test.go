@@ -82,7 +82,7 @@ func TestBadInput(t *testing.T) {
 	sms := create(`{"name": "reminder", "channel": "SMS", "body": "{{name}}様、{{time}}です。"}`)
 	call := create(`{"name": "spoken", "channel": "CALL", "body": "Hello"}`)
 	timed := create(`{"name": "timed", "channel": "SMS", "body": "{{date}} {{time}}", "kinds": {"date": "date", "time": "time"}}`)
-	blank := create(`{"name": "blank", "channel": "SMS", "body": "{{text}}"}`)
+	anything := create(`{"name": "anything", "channel": "SMS", "body": "{{text}}"}`)
 
 	send, templates := "/api/v1/notifications", "/api/v1/templates"
 	with := func(fields string) string { return `{"channel": "SMS", "to": "090-1234-5678", ` + fields + `}` }
@@ -129,7 +129,7 @@ func TestBadInput(t *testing.T) {
 		{"an SMS to a free number", send, to("0120-123-456"), 422, "number_cannot_receive_sms at /to"},
 
 		{"neither body nor template", send, `{"channel": "SMS", "to": "090-1234-5678"}`, 422, "body_or_template at /body"},
-		{"both body and template", send, with(`"body": "x", "template_id": ` + blank + `, "params": {"text": "x"}`), 422, "body_or_template at /body"},
+		{"both body and template", send, with(`"body": "x", "template_id": ` + anything + `, "params": {"text": "x"}`), 422, "body_or_template at /body"},
 		{"an empty body", send, with(`"body": ""`), 422, "body_empty at /body"},
 		{"a blank body", send, with(`"body": " \n　"`), 422, "body_empty at /body"},
 		{"1,601 characters", send, with(`"body": "` + strings.Repeat("あ", 1601) + `"`), 422, "body_too_long at /body"},
@@ -144,8 +144,11 @@ func TestBadInput(t *testing.T) {
 		{"a parameter too few", send, with(`"template_id": ` + sms + `, "params": {"name": "山田"}`), 422, "param_missing at /params/time"},
 		{"a parameter too many", send, with(`"template_id": ` + sms + `, "params": {"name": "山田", "time": "10時", "x": "y"}`), 422, "param_unknown at /params/x"},
 		{"a parameter that is no text", send, with(`"template_id": ` + sms + `, "params": {"name": "山田", "time": 10}`), 422, "wrong_type at /params/time"},
-		{"nothing rendered", send, with(`"template_id": ` + blank + `, "params": {"text": " "}`), 422, "body_empty at /params"},
-		{"too much rendered", send, with(`"template_id": ` + blank + `, "params": {"text": "` + strings.Repeat("x", 1601) + `"}`), 422, "body_too_long at /params"},
+		{"an empty parameter", send, with(`"template_id": ` + sms + `, "params": {"name": "", "time": "10時"}`), 422, "param_missing at /params/name"},
+		{"parameters that nobody sees", send, with(`"template_id": ` + sms + `, "params": {"name": " \t\u00a0\u3000", "time": "\u200b\ufeff"}`), 422, "param_missing at /params/name, param_missing at /params/time"},
+		{"a blank parameter beside a missing and an unknown one", send, with(`"template_id": ` + sms + `, "params": {"time": "", "x": ""}`), 422, "param_missing at /params/name, param_missing at /params/time, param_unknown at /params/x"},
+		{"a blank parameter of a kind", send, with(`"template_id": ` + timed + `, "params": {"date": "2026-04-01", "time": "　"}`), 422, "param_missing at /params/time"},
+		{"too much rendered", send, with(`"template_id": ` + anything + `, "params": {"text": "` + strings.Repeat("x", 1601) + `"}`), 422, "body_too_long at /params"},
 
 		{"a template without a name", templates, `{"name": " ", "channel": "SMS", "body": "x"}`, 422, "name_empty at /name"},
 		{"a template with a long name", templates, `{"name": "` + strings.Repeat("n", 101) + `", "channel": "SMS", "body": "x"}`, 422, "name_too_long at /name"},
@@ -160,6 +163,8 @@ func TestBadInput(t *testing.T) {
 		{"a time that is none", templates + "/" + timed + "/render", `{"params": {"time": "25:00", "date": "2026-02-31"}}`, 422, "param_kind at /params/date, param_kind at /params/time"},
 		{"a preview of no version", templates + "/" + sms + "/render", `{"version": 9}`, 422, "template_version_not_found at /version"},
 		{"a preview of nothing", templates + "/999999/render", `{}`, 404, "template_not_found"},
+		{"a preview with a blank parameter", templates + "/" + sms + "/render", `{"params": {"name": "　", "time": "10時"}}`, 422, "param_missing at /params/name"},
+		{"an example with a blank parameter", templates + "/" + sms + "/render", `{"params": {"name": ""}, "example": true}`, 422, "param_missing at /params/name"},
 		{"a preview without parameters", templates + "/" + sms + "/render", `{}`, 422, "param_missing at /params/name, param_missing at /params/time"},
 
 		{"a query that nobody knows", send + "?dry_run=1", with(`"body": "x"`), 422, "parameter_invalid"},

@@ -38,6 +38,7 @@ func TestBadBatches(t *testing.T) {
 		{"a missing parameter", "?channel=SMS&template_id=" + sms, "to,name\n09012345678,x\n", 422, "template_column_missing"},
 		{"a misplaced quote only", plain, "to,a\n09012345678,x\"y\n", 422, "row_misplaced_quote at /recipients/0"},
 		{"a row too short only", plain, "to,a\n09012345678\n", 422, "row_column_count at /recipients/0"},
+		{"blank parameters only", "?channel=SMS&template_id=" + sms, "to,name,time\n09012345678,,10:00\n", 422, "param_missing at /recipients/0"},
 		{"no channel", "?body=x", "to\n09012345678\n", 422, "required at /channel"},
 		{"another channel's template", "?channel=SMS&template_id=" + spoken, "to\n09012345678\n", 422, "template_channel_mismatch at /template_id"},
 		{"a template that is none", "?channel=SMS&template_id=x", "to\n09012345678\n", 422, "wrong_type at /template_id"},

@@ -68,7 +68,7 @@ type jsonSource[R any] struct {
 
 type recipientRequest struct {
 	To     string            `json:"to" example:"090-1234-5678" doc:"A phone number as people write it."`
-	Params map[string]string `json:"params,omitempty" doc:"A value for each placeholder of the template, and no others."`
+	Params map[string]string `json:"params,omitempty" doc:"A value for each placeholder of the template, and no others. A blank one counts as missing."`
 }
 
 // newRecipientSource reads the recipients of a batch.
@@ -190,10 +190,10 @@ func (c *rowCheck) check(r notify.Recipient) checkedRow[batchRow] {
 
 // fill makes the text, or says why there is none.
 func (c *rowCheck) fill(params map[string]string) (text, code, detail string) {
-	text, err := c.template.Render(params)
+	text, err := c.template.Fill(params)
 	var misfit *notify.ParamsError
 	if errors.As(err, &misfit) {
-		if len(misfit.Missing) > 0 {
+		if len(misfit.Missing)+len(misfit.Blank) > 0 {
 			return "", string(problem.ParamMissing), misfit.Error()
 		}
 		return "", string(problem.ParamUnknown), misfit.Error()

@@ -132,26 +132,63 @@ func TestJSONBecomesABatchWhateverItsOrder(t *testing.T) {
 	wantBatch(t, a.Do("POST", batches, `{"channel": "CALL", "body": "Hello", "recipients": [{"to": "03-1234-5678"}]}`), 1, 0, 0)
 }
 
+func TestBlankValuesAreNotSentToMany(t *testing.T) {
+	a := apitest.Start(t)
+	id := template(t, a, "{{氏名}}様、{{time}}です。")
+	file := "to,氏名,time,memo\n" +
+		"09012345671,,10:00,x\n" +
+		"09012345672,\u3000,10:00,x\n" +
+		"09012345673,\" \t\",10:00,x\n" +
+		"09012345674,\u00a0\u200b,,x\n" +
+		"09012345675,佐藤,10:00,\n"
+	for query, status := range map[string]int{"&dry_run=true": http.StatusOK, "": http.StatusAccepted} {
+		answer := a.Do("POST", batches+"?channel=SMS&template_id="+id+query, file, asCSV)
+		if got := words(answer.Status, answer.Body["total"], answer.Body["rejected_count"]); got != words(status, 1, 4) {
+			t.Errorf("of the file are accepted %s: %s", got, answer.Text)
+		}
+		for i, r := range answer.Body["rejected"].([]any) {
+			r := r.(map[string]any)
+			want := "the parameters do not fit the template: fill in those that are blank: 氏名"
+			if i == 3 {
+				want += ", time"
+			}
+			if got := words(r["row"], r["code"], r["detail"]); got != words(i+1, "param_missing", want) {
+				t.Errorf("rejected is %s, want %s", got, want)
+			}
+		}
+	}
+	answer := a.Do("POST", batches, `{"channel": "SMS", "template_id": `+id+`, "recipients": [
+		{"to": "09012345671", "params": {"氏名": "", "time": "10:00"}}, {"to": "09012345672", "params": {"氏名": "佐藤", "time": "\u3000"}},
+		{"to": "09012345673", "params": {"time": " "}}, {"to": "09012345674", "params": {"氏名": "佐藤", "time": "10:00"}}]}`)
+	wantBatch(t, answer, 1, 0, 3)
+	for _, want := range []string{"blank: 氏名", "blank: time", "missing parameters: 氏名; fill in those that are blank: time"} {
+		if !strings.Contains(answer.Text, want) {
+			t.Errorf("the answer does not say %q: %s", want, answer.Text)
+		}
+	}
+}
+
 func TestAListBecomesABatch(t *testing.T) {
 	a := apitest.Start(t)
 	at := createList(t, a, `{"name": "l", "members": [
 		{"to": "090-1234-5678", "params": {"name": "A", "memo": "x"}}, {"to": "090-1234-5678", "params": {"name": "A", "memo": "y"}}, {"to": "090-1234-5678", "params": {"name": "B"}},
-		{"to": "03-1234-5678", "params": {"name": "C"}}, {"to": "090-1234-5679"}, {"to": "090-1234-5670", "params": {"name": ""}}]}`)
+		{"to": "03-1234-5678", "params": {"name": "C"}}, {"to": "090-1234-5679"}, {"to": "090-1234-5670", "params": {"name": "D", "memo": ""}},
+		{"to": "090-1234-5670", "params": {"name": ""}}, {"to": "090-1234-5670", "params": {"name": "　"}}]}`)
 	list := strings.TrimPrefix(at, lists+"/")
 	body := `{"channel": "SMS", "list_id": ` + list + `, "template_id": ` + template(t, a, "{{name}}様") + `}`
 	preview := a.Do("POST", batches+"?dry_run=true", body)
-	if got := words(preview.Status, preview.Body["total"], preview.Body["skipped"], preview.Body["rejected_count"]); got != "200 4 1 2" {
+	if got := words(preview.Status, preview.Body["total"], preview.Body["skipped"], preview.Body["rejected_count"]); got != "200 4 1 4" {
 		t.Errorf("the preview is %s: %s", got, preview.Text)
 	}
 	accepted := a.Do("POST", batches, body)
-	rows := rowsOf(t, a, wantBatch(t, accepted, 4, 1, 2))
-	if got := words(accepted.Body["rejected"]); !strings.Contains(got, "landline_cannot_receive_sms") || !strings.Contains(got, "param_missing") {
+	rows := rowsOf(t, a, wantBatch(t, accepted, 4, 1, 4))
+	if got := words(accepted.Body["rejected"]); !strings.Contains(got, "landline_cannot_receive_sms") || strings.Count(got, "param_missing") != 3 {
 		t.Errorf("rejected is %s", got)
 	}
 	if got := words(rows[0].Row, rows[0].Params, rows[2].Row, rows[2].Params, rows[3].Row); got != "1 map[name:A] 3 map[name:B] 6" {
 		t.Errorf("the rows are %s", got)
 	}
-	wantBatch(t, a.Do("POST", batches, `{"channel": "CALL", "list_id": `+list+`, "body": "Hello"}`), 6, 2, 0)
+	wantBatch(t, a.Do("POST", batches, `{"channel": "CALL", "list_id": `+list+`, "body": "Hello"}`), 8, 4, 0)
 	if empty := a.Do("POST", batches, `{"channel": "SMS", "body": "x", "list_id": `+strings.TrimPrefix(createList(t, a, `{"name": "empty"}`), lists+"/")+`}`); empty.Status != 422 || empty.Code() != "batch_has_no_recipients" {
 		t.Errorf("an empty list: %d %s", empty.Status, empty.Text)
 	}

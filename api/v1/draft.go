@@ -139,11 +139,14 @@ func (a *API) fill(ctx context.Context, wrong *problem.Details, template store.T
 	if err != nil {
 		return "", a.fail(ctx, fmt.Errorf("read template %d: %w", template.ID, err))
 	}
-	text, err := parsed.Render(params)
+	text, err := parsed.Fill(params)
 	var misfit *notify.ParamsError
 	if errors.As(err, &misfit) {
 		for _, name := range misfit.Missing {
 			wrong.Add(pointerTo("/params", name), problem.ParamMissing, "the template needs this parameter: add it")
+		}
+		for _, name := range misfit.Blank {
+			wrong.Add(pointerTo("/params", name), problem.ParamMissing, "the value is blank, and the template needs one: write it")
 		}
 		for _, name := range misfit.Unknown {
 			wrong.Add(pointerTo("/params", name), problem.ParamUnknown, "the template has no such parameter: remove it")

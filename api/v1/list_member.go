@@ -34,7 +34,7 @@ type MemberPage struct {
 // memberRequest is a member to be.
 type memberRequest struct {
 	To       string            `json:"to" example:"090-1234-5678" doc:"A phone number as people write it."`
-	Params   map[string]string `json:"params,omitempty" doc:"Values for the placeholders of templates. None is named to, timezone or locale, as columns of the file are."`
+	Params   map[string]string `json:"params,omitempty" doc:"Values for the placeholders of templates. None is named to, timezone or locale, as columns of the file are. A blank one is kept, and counts as missing where a template is filled."`
 	Timezone string            `json:"timezone,omitempty" example:"Asia/Tokyo" doc:"Where the recipient is: a zone of the IANA database."`
 	Locale   string            `json:"locale,omitempty" example:"ja" doc:"What the recipient reads: a BCP 47 tag."`
 }

@@ -29,9 +29,9 @@ type Preview struct {
 }
 
 type renderRequest struct {
-	Params  map[string]string `json:"params,omitempty" doc:"A value for each placeholder, and no others."`
+	Params  map[string]string `json:"params,omitempty" doc:"A value for each placeholder, and no others. A blank one counts as missing."`
 	Version *int32            `json:"version,omitempty" doc:"One of its versions; by default the present one."`
-	Example *bool             `json:"example,omitempty" doc:"true: placeholders without a value are filled by example."`
+	Example *bool             `json:"example,omitempty" doc:"true: placeholders that params leaves out are filled by example."`
 }
 
 func (a *API) renderTemplate(ctx context.Context, in *struct {
@@ -82,7 +82,7 @@ func (a *API) renderTemplate(ctx context.Context, in *struct {
 	return &struct{ Body Preview }{preview}, nil
 }
 
-// exampleOf has a value for each placeholder that has none.
+// exampleOf has a value for each placeholder that is not given one. A blank one is given, and wrong.
 func exampleOf(t store.Template, given map[string]string) map[string]string {
 	params := make(map[string]string, len(t.Params))
 	for _, name := range t.Params {

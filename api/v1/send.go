@@ -23,7 +23,7 @@ type sendRequest struct {
 	To         string            `json:"to" example:"090-1234-5678" doc:"A phone number as people write it: national for DEFAULT_REGION, or with + and the country code."`
 	Body       *string           `json:"body,omitempty" example:"ご予約は明日10時です。" doc:"What the recipient reads (SMS, at most 1,600 characters) or hears (CALL: plain text, spoken in its language; at most 4,000 characters with the TwiML around it). Either body or template_id."`
 	TemplateID *int64            `json:"template_id,omitempty" doc:"A template of the same channel; its current version is used."`
-	Params     map[string]string `json:"params,omitempty" doc:"A value for each placeholder of the template, and no others."`
+	Params     map[string]string `json:"params,omitempty" doc:"A value for each placeholder of the template, and no others. A blank one counts as missing."`
 	SendAt     *string           `json:"send_at,omitempty" format:"date-time" example:"2026-04-01T10:00:00+09:00" doc:"It is not sent before: RFC 3339 with an offset, up to 35 days ahead. Without it, it is sent at once."`
 	Reference  *string           `json:"reference,omitempty" maxLength:"255" doc:"Your own name for the notification."`
 }
