@@ -245,7 +245,7 @@ var Codes = []Entry{
 	{CatchupWindowInvalid, http.StatusUnprocessableEntity, "The catch-up window is out of range", "Write a duration from 10s to 24h."},
 	{NoteTooLong, http.StatusUnprocessableEntity, "The note is too long", "It has at most 500 characters."},
 	{NoteControl, http.StatusUnprocessableEntity, "The note has control characters", "Remove them."},
-	{MembersLackParams, http.StatusUnprocessableEntity, "Members of the list lack parameters of the template", "Add them to the members that the detail names, or choose another template or list."},
+	{MembersLackParams, http.StatusUnprocessableEntity, "Members of the list lack parameters of the template, or have blank ones", "Give them values at the members that the detail names, or choose another template or list."},
 	{SendIntervalInvalid, http.StatusUnprocessableEntity, "The pace is out of range", "Choose from 0 to 3,600,000 milliseconds."},
 	{TaskRouterAction, http.StatusUnprocessableEntity, "There is no such action", "Use plan, apply or destroy."},
 	{TaskRouterFile, http.StatusUnprocessableEntity, "The file of TaskRouter is wrong", "Mend the line that the detail names."},

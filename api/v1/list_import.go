@@ -294,6 +294,7 @@ func describeListStreams(to huma.API) {
 	add := operation("import-members", http.MethodPost, "/lists/{id}/members", "Lists", ScopeManage, "Import members",
 		"As JSON, or as a CSV file (Content-Type: text/csv): its first row names the columns, `to` and one for each parameter, and `timezone` and `locale` where there are such; UTF-8, Shift_JIS and UTF-16 are understood. "+
 			"A member is a number with its parameters: the same number with other parameters is another member, since relatives share phones. "+
+			"An empty cell is an empty value and is kept as such; a template that has the parameter is not sent to that member. Only an empty timezone or locale is none: it leaves what the member has in the mode add, and takes it away in the mode replace. "+
 			"In the mode add all members stay; in the mode replace the list becomes what is imported, and a number that comes with other parameters keeps its member. "+
 			"Rows that nothing can be sent to are listed in rejected, and the others are kept. All of it is done at once, or nothing.",
 		append(uploadErrors, http.StatusNotFound)...)

@@ -126,6 +126,30 @@ func TestAFileIsImportedAndReported(t *testing.T) {
 	}
 }
 
+func TestAnEmptyCellOfAFileIsAnEmptyValue(t *testing.T) {
+	a := apitest.Start(t)
+	at := createList(t, a, `{"name": "l"}`) + "/members"
+	members := func() string {
+		var seen []string
+		for _, m := range membersOf(t, a.Do("GET", at, "")) {
+			seen = append(seen, words(m["params"], m["timezone"]))
+		}
+		return strings.Join(seen, "; ")
+	}
+	for _, step := range []struct{ mode, file, want string }{
+		{"add", "to,name,timezone\n09012345678,A,Asia/Tokyo\n", "map[name:A] Asia/Tokyo"},
+		{"add", "to,name,timezone\n09012345678,A,\n", "map[name:A] Asia/Tokyo"},
+		{"add", "to,name,timezone\n09012345678,,\n", "map[name:A] Asia/Tokyo; map[name:] <nil>"},
+		{"replace", "to,name,timezone\n09012345678,,\n", "map[name:] <nil>"},
+		{"replace", "to,name,timezone\n09012345678,B,Asia/Tokyo\n", "map[name:B] Asia/Tokyo"},
+		{"replace", "to,name,timezone\n09012345678,,\n", "map[name:] <nil>"},
+	} {
+		if answer := a.Do("POST", at+"?mode="+step.mode, step.file, asCSV); answer.Status != 200 || members() != step.want {
+			t.Errorf("%s %q: the members are %s, want %s\n%s", step.mode, step.file, members(), step.want, answer.Text)
+		}
+	}
+}
+
 func TestMembersAreFoundByTheirNumber(t *testing.T) {
 	a := apitest.Start(t)
 	a.AddKey("seesnumbers", "read", "pii")

@@ -88,7 +88,7 @@ func (a *API) registerTemplates(to huma.API) {
 	a.registerTemplateDiff(to)
 
 	huma.Register(to, withBody(operation("render-template", http.MethodPost, "/templates/{id}/render", "Templates", ScopeRead,
-		"Preview a template", "What a recipient would read or hear, and what it would cost. Nothing is sent.", http.StatusNotFound)), a.renderTemplate)
+		"Preview a template", "What a recipient would read or hear, and what it would cost. Nothing is sent. Parameters that are missing or blank are named, as by sending.", http.StatusNotFound)), a.renderTemplate)
 }
 
 func (a *API) createTemplate(ctx context.Context, in *struct{ Body body[newTemplate] }) (*templateCreated, error) {
