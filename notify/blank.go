@@ -16,8 +16,8 @@ func visible(r rune) bool { return !unicode.In(r, blanks...) }
 // and marks of direction belong.
 var blanks = []*unicode.RangeTable{unicode.White_Space, unicode.Cf}
 
-// BlankCharacters are all those that a blank text may have, for whoever cannot ask [IsBlank]: SQL
-// finds a blank text by trimming them.
+// BlankCharacters are all those that a blank text may have, for whoever cannot ask [IsBlank], as SQL.
+// None of them means anything within the brackets of a regular expression.
 var BlankCharacters = func() string {
 	var all strings.Builder
 	add := func(from, to, step rune) {

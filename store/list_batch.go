@@ -18,7 +18,7 @@ import (
 // ListRecipients are the members of a list as the recipients of a batch.
 type ListRecipients struct {
 	ListID  int64
-	Params  []string // the template's: members give values for these, and those that lack one are rejected; nil: there is no template
+	Params  []string // the template's: members give values for these, and those that lack one, or have a blank one, are rejected; nil: there is no template
 	Allowed []string // regions that may be sent to; see notify.PhoneNumber.Accepts
 }
 
@@ -104,6 +104,21 @@ func unfitValues(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients) 
 	return unfit, err
 }
 
+// lacks joins to a member m what it lacks of the parameters in the array names: those that are missing, and
+// those whose value matches the pattern of blank ones. Both have the array's order.
+func lacks(names, pattern string) string {
+	return `
+			CROSS JOIN LATERAL (
+				SELECT
+					coalesce(array_agg(name ORDER BY place) FILTER (WHERE NOT m.params ? name), '{}') AS missing,
+					coalesce(array_agg(name ORDER BY place) FILTER (WHERE (m.params ->> name) ~ ` + pattern + `), '{}') AS blank
+				FROM unnest(` + names + `::text[]) WITH ORDINALITY AS p (name, place)
+			) AS lacks`
+}
+
+// blankPattern is what values match that are blank as notify.IsBlank has it.
+var blankPattern = "^[" + notify.BlankCharacters + "]*$"
+
 // copyList writes the notifications and returns how many are sent, how many are not because they are
 // twins, and how many members were rejected, with the first of them. Their ids name the moment at which
 // the transaction began, as ids do, and then the row, so that they have the members' order.
@@ -120,19 +135,18 @@ func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, ref
 			WHERE m.list_id = $1 AND u.name = p.key AND u.value = p.value
 			GROUP BY m.id
 		), member AS MATERIALIZED (
-			SELECT m.*, row_number() OVER (ORDER BY m.id) AS row, r.code, u.place AS unfit,
-				ARRAY(SELECT name FROM unnest($7::text[]) WITH ORDINALITY AS p (name, place) WHERE NOT m.params ? name ORDER BY place) AS missing,
+			SELECT m.*, row_number() OVER (ORDER BY m.id) AS row, r.code, missing, blank, u.place AS unfit,
 				CASE WHEN $7::text[] IS NOT NULL THEN (
 					SELECT coalesce(jsonb_object_agg(name, m.params -> name), '{}') FROM unnest($7::text[]) AS name
 				) END AS given
-			FROM list_members m
+			FROM list_members m`+lacks("$7", "$18")+`
 			LEFT JOIN unnest($8::text[], $9::text[], $10::text[]) AS r (region, kind, code) ON r.region = m.region AND r.kind = m.kind
 			LEFT JOIN unfit u ON u.id = m.id
 			WHERE m.list_id = $1
 		), fit AS (
 			SELECT *, row_number() OVER (PARTITION BY to_hash, given ORDER BY row) > 1 AS twin
 			FROM member
-			WHERE code IS NULL AND missing = '{}' AND unfit IS NULL
+			WHERE code IS NULL AND missing = '{}' AND blank = '{}' AND unfit IS NULL
 		), placed AS (
 			SELECT *, CASE WHEN NOT twin THEN row_number() OVER (PARTITION BY twin ORDER BY row) - 1 END AS place
 			FROM fit
@@ -148,11 +162,13 @@ func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, ref
 			ORDER BY row
 			RETURNING status
 		), refused AS (
-			SELECT row, code, region, kind, missing, unfit FROM member WHERE code IS NOT NULL OR missing <> '{}' OR unfit IS NOT NULL
+			SELECT row, code, region, kind, missing, blank, unfit
+			FROM member
+			WHERE code IS NOT NULL OR missing <> '{}' OR blank <> '{}' OR unfit IS NOT NULL
 		)
 		SELECT
 			(SELECT count(*) FROM written WHERE status = 'ACCEPTED'), (SELECT count(*) FROM written WHERE status = 'SKIPPED'),
-			(SELECT count(*) FROM refused), f.row, f.code, f.region, f.kind, f.missing, f.unfit
+			(SELECT count(*) FROM refused), f.row, f.code, f.region, f.kind, f.missing, f.blank, f.unfit
 		FROM (VALUES (1)) AS always
 		LEFT JOIN (SELECT * FROM refused ORDER BY row LIMIT $14) AS f ON true
 		ORDER BY f.row`,
@@ -162,22 +178,22 @@ func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, ref
 		column(refused, func(e notify.InvalidNumberError) string { return e.Code }),
 		BatchWorkflowID(n.ID), notify.CodeDuplicate, notify.LedgerMessage(notify.CodeDuplicate, n.Channel, ""), MaxRejected,
 		column(unfit, func(u unfitValue) string { return u.Name }), column(unfit, func(u unfitValue) string { return u.value }),
-		hex.EncodeToString(made[:8]))
+		hex.EncodeToString(made[:8]), blankPattern)
 	if err != nil {
 		return 0, 0, 0, nil, err
 	}
 	var row, place *int
 	var code, region, kind *string
-	var missing []string
-	_, err = pgx.ForEachRow(rows, []any{&sent, &twins, &rejected, &row, &code, &region, &kind, &missing, &place}, func() error {
+	var missing, blank []string
+	_, err = pgx.ForEachRow(rows, []any{&sent, &twins, &rejected, &row, &code, &region, &kind, &missing, &blank, &place}, func() error {
 		switch {
 		case row == nil: // none is rejected
 		case code != nil:
 			invalid := notify.InvalidNumberError{Code: *code, Region: *region, Kind: notify.PhoneKind(*kind)}
 			first = append(first, Rejected{*row, *code, invalid.Error()})
-		case len(missing) > 0:
-			lacks := notify.ParamsError{Missing: missing}
-			first = append(first, Rejected{*row, CodeParamMissing, lacks.Error()})
+		case len(missing)+len(blank) > 0:
+			misfit := notify.ParamsError{Missing: missing, Blank: blank}
+			first = append(first, Rejected{*row, CodeParamMissing, misfit.Error()})
 		default:
 			first = append(first, Rejected{*row, notify.CodeParamKind, unfit[*place-1].Error()})
 		}
@@ -186,49 +202,49 @@ func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, ref
 	return sent, twins, rejected, first, err
 }
 
-// CodeParamMissing is the code of a rejected row that lacks a parameter of the template.
+// CodeParamMissing is the code of a rejected row that lacks a parameter of the template, or has a blank one.
 const CodeParamMissing = "param_missing"
 
-// Misfits are the members of a list that lack parameters of a template.
+// Misfits are the members of a list that lack parameters of a template, or have blank ones.
 type Misfits struct {
 	Count   int
 	Members []Misfit // the first of them
 }
 
-// Misfit is a member that lacks parameters.
+// Misfit is a member that lacks parameters, or has blank ones.
 type Misfit struct {
 	ID      int64
 	Row     int // the n-th member of the list
 	Missing []string
+	Blank   []string
 }
 
 // Error names the first members by their rows, never by their numbers.
 func (m Misfits) Error() string {
 	var rows []string
 	for _, one := range m.Members {
-		lacks := notify.ParamsError{Missing: one.Missing}
-		rows = append(rows, fmt.Sprintf("member %d (row %d): %s", one.ID, one.Row, lacks.Error()))
+		misfit := notify.ParamsError{Missing: one.Missing, Blank: one.Blank}
+		rows = append(rows, fmt.Sprintf("member %d (row %d): %s", one.ID, one.Row, misfit.Error()))
 	}
 	return fmt.Sprintf("%d members of the list do not fit the template: %s", m.Count, strings.Join(rows, "; "))
 }
 
-// ListMisfits looks for members that lack a value for one of the parameters, and names the first few.
+// ListMisfits looks for members that lack a value for one of the parameters, or have a blank one, and names the first few.
 func (s *Store) ListMisfits(ctx context.Context, list int64, params []string, few int) (Misfits, error) {
 	var m Misfits
 	rows, err := s.pool.Query(ctx, `
-		SELECT count(*) OVER (), id, row, missing
+		SELECT count(*) OVER (), id, row, missing, blank
 		FROM (
-			SELECT m.id, row_number() OVER (ORDER BY m.id) AS row,
-				ARRAY(SELECT name FROM unnest($2::text[]) WITH ORDINALITY AS p (name, place) WHERE NOT m.params ? name ORDER BY place) AS missing
-			FROM list_members m
+			SELECT m.id, row_number() OVER (ORDER BY m.id) AS row, missing, blank
+			FROM list_members m`+lacks("$2", "$4")+`
 			WHERE m.list_id = $1
 		) AS member
-		WHERE missing <> '{}'
+		WHERE missing <> '{}' OR blank <> '{}'
 		ORDER BY id
-		LIMIT $3`, list, params, few)
+		LIMIT $3`, list, params, few, blankPattern)
 	if err == nil {
 		var of Misfit
-		_, err = pgx.ForEachRow(rows, []any{&m.Count, &of.ID, &of.Row, &of.Missing}, func() error {
+		_, err = pgx.ForEachRow(rows, []any{&m.Count, &of.ID, &of.Row, &of.Missing, &of.Blank}, func() error {
 			m.Members = append(m.Members, of)
 			return nil
 		})

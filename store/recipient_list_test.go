@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -316,7 +317,7 @@ func TestValuesOfAnotherKindAreNotSent(t *testing.T) {
 	for _, r := range b.Rejected {
 		rejected = append(rejected, fmt.Sprint(r.Row, " ", r.Code))
 	}
-	if want := []string{"2 param_kind", "4 param_kind", "5 param_kind"}; !slices.Equal(rejected, want) {
+	if want := []string{"2 param_kind", "4 param_kind", "5 param_missing"}; !slices.Equal(rejected, want) {
 		t.Errorf("rejected are %v, want %v", rejected, want)
 	}
 }
@@ -333,6 +334,62 @@ func TestMembersThatDoNotFitATemplateAreNamed(t *testing.T) {
 	}
 	if names, err := s.ListParams(t.Context(), list); err != nil || !slices.Equal(names, []string{"name", "time"}) {
 		t.Errorf("the parameters are %v, error %v", names, err)
+	}
+}
+
+func TestMembersWithBlankValuesAreNotSentTo(t *testing.T) {
+	s, db := openLedger(t)
+	of := func(row int, name, time string) store.NewMember {
+		return member(row, row, map[string]string{"name": name, "time": time, "memo": ""})
+	}
+	list := createList(t, s, of(1, "A", "10:30"), of(2, "", "10:30"), of(3, "\u3000 \t\n", "\u200b\u00a0"), member(4, 4, map[string]string{"time": "\ufeff"}),
+		of(5, " 様\u3000", "-"), of(6, notify.BlankCharacters, "10:30"), of(7, "]", "^"))
+	params := []string{"time", "name"}
+	b, err := listBatch(t, s, db, list, notify.SMS, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCounts(t, s, b.ID, store.Counts{Accepted: 3})
+	want := []string{"2 fill in those that are blank: name", "3 fill in those that are blank: time, name",
+		"4 give the missing parameters: name; fill in those that are blank: time", "6 fill in those that are blank: name"}
+	const misfit = "the parameters do not fit the template: "
+	var rejected []string
+	for _, r := range b.Rejected {
+		if r.Code != store.CodeParamMissing {
+			t.Errorf("row %d has the code %s", r.Row, r.Code)
+		}
+		rejected = append(rejected, fmt.Sprint(r.Row, " ", strings.TrimPrefix(r.Detail, misfit)))
+	}
+	if !slices.Equal(rejected, want) {
+		t.Errorf("rejected are %q, want %q", rejected, want)
+	}
+	misfits, err := s.ListMisfits(t.Context(), list, params, 10)
+	if err != nil || misfits.Count != len(want) {
+		t.Fatalf("misfits are %+v, error %v", misfits, err)
+	}
+	for _, line := range want {
+		row, detail, _ := strings.Cut(line, " ")
+		if named := "(row " + row + "): " + misfit + detail; !strings.Contains(misfits.Error(), named) {
+			t.Errorf("the misfits are %s, without %s", misfits.Error(), named)
+		}
+	}
+}
+
+func TestEveryBlankCharacterIsBlankToTheDatabase(t *testing.T) {
+	s := openStore(t)
+	var members []store.NewMember
+	for _, r := range notify.BlankCharacters {
+		members = append(members, named(len(members)+1, len(members)+1, string(r)))
+	}
+	blank := len(members)
+	for r := rune(' ' + 1); r < 0x500; r++ { // Latin, Greek, Cyrillic
+		if !notify.IsBlank(string(r)) {
+			members = append(members, named(len(members)+1, len(members)+1, string(r)))
+		}
+	}
+	misfits, err := s.ListMisfits(t.Context(), createList(t, s, members...), []string{"name"}, len(members))
+	if err != nil || misfits.Count != blank || misfits.Members[blank-1].Row != blank {
+		t.Errorf("%d of %d are blank, error %v: want the first %d", misfits.Count, len(members), err, blank)
 	}
 }
 
