@@ -250,3 +250,12 @@ func TestAMissedSlotGivesWayToTheSlotsBehindIt(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatWasAcceptedWithABlankParameterIsSent(t *testing.T) {
+	for value, want := range map[string]string{"": "様", "\u3000": "\u3000様", "佐藤": "佐藤様"} {
+		accepted := store.Claim{TemplateBody: new("{{name}}様"), Params: map[string]string{"name": value}}
+		if text, err := accepted.Body(); err != nil || text != want {
+			t.Errorf("%q is sent as %q, error %v: want %q", value, text, err, want)
+		}
+	}
+}

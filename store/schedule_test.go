@@ -159,6 +159,20 @@ func TestARunSendsOnceHoweverOftenItIsFired(t *testing.T) {
 	}
 }
 
+func TestARunLeavesOutWhoseParametersAreBlank(t *testing.T) {
+	s := openStore(t)
+	terms, due := dueNow(daily(t, s, named(1, 1, "A"), named(2, 2, ""), member(3, 3, map[string]string{"name": "C", "memo": ""})))
+	run, _, err := s.RunSchedule(t.Context(), createSchedule(t, s, terms).ID, due, settings(t, s))
+	if err != nil || run.BatchID == nil {
+		t.Fatalf("the run is %+v, error %v", run, err)
+	}
+	b := wantCounts(t, s, *run.BatchID, store.Counts{Accepted: 2})
+	want := store.Rejected{Row: 2, Code: store.CodeParamMissing, Detail: "the parameters do not fit the template: fill in those that are blank: name"}
+	if b.RejectedCount != 1 || b.Rejected[0] != want {
+		t.Errorf("rejected are %+v, want %+v", b.Rejected, want)
+	}
+}
+
 func count(t testing.TB, db *pgx.Conn, sql string, args ...any) (n int) {
 	t.Helper()
 	if err := db.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
@@ -181,7 +195,7 @@ func TestARunIsSkippedWithTheReason(t *testing.T) {
 		},
 		store.SkipListEmpty: func(s *store.Store, terms *store.ScheduleTerms, _ *time.Time) { terms.ListID = createList(t, s) },
 		store.SkipNoRecipients: func(s *store.Store, terms *store.ScheduleTerms, _ *time.Time) {
-			terms.ListID = createList(t, s, member(1, 1, nil))
+			terms.ListID = createList(t, s, member(1, 1, nil), named(2, 2, "\u3000"))
 		},
 		store.SkipNoSender: nil,
 	} {

@@ -293,7 +293,7 @@ func TestBadSchedules(t *testing.T) {
 	a := clinic(t)
 	for path, body := range map[string]string{
 		"/api/v1/templates": `{"name": "call", "channel": "CALL", "body": "x"}`,
-		lists:               `{"name": "nameless", "members": [{"to": "090-1234-5678"}, {"to": "090-1234-5679", "params": {"name": "A"}}, {"to": "090-1234-5670"}]}`,
+		lists:               `{"name": "nameless", "members": [{"to": "090-1234-5678"}, {"to": "090-1234-5679", "params": {"name": "A"}}, {"to": "090-1234-5670", "params": {"name": "　"}}]}`,
 	} {
 		a.Do("POST", path, body)
 	}
@@ -353,7 +353,7 @@ func TestBadSchedules(t *testing.T) {
 		})
 	}
 	lacking := a.Do("POST", schedules, strings.Replace(named(at), `"list_id": 1`, `"list_id": 2`, 1))
-	if !strings.Contains(lacking.Text, "2 members") || !strings.Contains(lacking.Text, "(row 1)") || !strings.Contains(lacking.Text, "(row 3)") {
+	if !strings.Contains(lacking.Text, "2 members") || !strings.Contains(lacking.Text, "(row 1)") || !strings.Contains(lacking.Text, "(row 3)") || !strings.Contains(lacking.Text, "blank: name") {
 		t.Errorf("it does not name the members: %s", lacking.Text)
 	}
 	for _, code := range scheduleCodes {
