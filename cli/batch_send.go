@@ -32,9 +32,9 @@ func newBatchSend() *cobra.Command {
 		Long: `Send one template or text to everybody in a file or on a list.
 
 The first row of the file names the columns: to, and one for each placeholder of the template. UTF-8 and
-Shift_JIS are understood, as Excel writes them. Rows that nothing can be sent to are listed, by their
-number without the first row, and the others go on; the same number with the same values twice gets
-one. --dry-run accepts nothing and says what would be.
+Shift_JIS are understood, as Excel writes them. Rows that nothing can be sent to, or whose cell is blank
+where the template needs a value, are listed, by their number without the first row, and the others go
+on; the same number with the same values twice gets one. --dry-run accepts nothing and says what would be.
 
 The command shows how far the batch has come until all of it is final; stopping the command does not
 stop the batch. With --detach, or --json, it ends when the batch is accepted.

@@ -139,7 +139,8 @@ timezone and locale. UTF-8 and Shift_JIS are understood, as Excel writes them. R
 sent to are listed, by their number without the first row, and the others are kept.
 
 A member is a number with its parameters: the same number with other parameters is another member,
-since relatives share phones. With --replace the list becomes what the file says.`
+since relatives share phones. An empty cell is an empty value, which is kept; templates that need the
+value are not sent to that member. With --replace the list becomes what the file says.`
 	cmd.Flags().StringVar(&csv, "csv", "", "the `file` of members; - reads it from standard input")
 	cmd.Flags().BoolVar(&replace, "replace", false, "take those off the list who are not in the file")
 	requireFlags(cmd, "csv")
