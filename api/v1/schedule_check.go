@@ -171,7 +171,7 @@ func (a *API) checkScheduleReferences(ctx context.Context, wrong *problem.Detail
 		return a.fail(ctx, err)
 	}
 	if misfits.Count > 0 {
-		wrong.Add("/list_id", problem.MembersLackParams, misfits.Error()+". Fill in the list, or choose another template or list")
+		wrong.Add("/list_id", problem.MembersLackParams, misfits.Error()+". Give the members these values, or choose another template or list")
 	}
 	return nil
 }
