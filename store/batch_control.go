@@ -125,13 +125,22 @@ func takeBatchTurn(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 	return err
 }
 
-// BatchInFlight is how many of the batch's notifications a claim holds that has not run out.
-func (s *Store) BatchInFlight(ctx context.Context, id uuid.UUID) (int64, error) {
-	n, err := one(ctx, s, pgx.RowTo[int64], `
-		SELECT count(*) FROM notifications
-		WHERE status = 'SENDING' AND batch_id = $1 AND claim_deadline > clock_timestamp()`, id)
+// InFlight is what of a batch claims hold that have not run out.
+type InFlight struct {
+	Rows int64
+	Edge time.Time // by the database's clock: claims that began later do not count
+}
+
+// BatchInFlight counts what of the batch is in flight from claims before the edge; nil: before now.
+func (s *Store) BatchInFlight(ctx context.Context, id uuid.UUID, edge *time.Time) (InFlight, error) {
+	f, err := one(ctx, s, pgx.RowToStructByPos[InFlight], `
+		SELECT count(n.id), edge.at
+		FROM (SELECT coalesce($2, clock_timestamp()) AS at) AS edge
+		LEFT JOIN notifications n ON n.status = 'SENDING' AND n.batch_id = $1
+			AND n.claim_deadline > clock_timestamp() AND n.claimed_at <= edge.at
+		GROUP BY edge.at`, id, edge)
 	if err != nil {
-		return 0, fmt.Errorf("count claims in flight: %w", err)
+		return f, fmt.Errorf("count claims in flight: %w", err)
 	}
-	return n, nil
+	return f, nil
 }

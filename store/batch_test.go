@@ -135,8 +135,9 @@ func TestNothingOfAPausedBatchIsClaimed(t *testing.T) {
 	if err != nil || !left.Held {
 		t.Errorf("outstanding is %+v, error %v: want it held", left, err)
 	}
-	if n, err := s.BatchInFlight(t.Context(), b.ID); err != nil || n != 1 {
-		t.Errorf("%d are in flight, error %v", n, err)
+	before, err := s.BatchInFlight(t.Context(), b.ID, nil)
+	if err != nil || before.Rows != 1 {
+		t.Errorf("%d are in flight, error %v", before.Rows, err)
 	}
 	seen := wantCounts(t, s, b.ID, store.Counts{Accepted: 2, Sending: 1})
 	if seen.State() != store.BatchPaused || *seen.PauseReason != "wrong text" {
@@ -149,6 +150,9 @@ func TestNothingOfAPausedBatchIsClaimed(t *testing.T) {
 	done(t, s.ResumeBatch, b.ID, true)
 	done(t, s.ResumeBatch, b.ID, true)
 	claimShard(t, s, b, 1, 1, 1)
+	if since, err := s.BatchInFlight(t.Context(), b.ID, &before.Edge); err != nil || since != before {
+		t.Errorf("of what was in flight then, %+v is, error %v: want %+v", since, err, before)
+	}
 }
 
 func TestACanceledBatchIsWrittenDownInChunks(t *testing.T) {

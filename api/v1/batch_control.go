@@ -84,32 +84,27 @@ func (a *API) controlled(ctx context.Context, id uuid.UUID, done bool, err error
 	return problem.New(problem.BatchFinished, "every notification of the batch is final: nothing about it can be changed any more")
 }
 
-// awaitClaims answers when no claim of before holds a notification any more.
+// awaitClaims answers when no claim of before holds a notification any more. Claims that somebody has let
+// begin again meanwhile are not waited for.
 func (a *API) awaitClaims(ctx context.Context, id uuid.UUID) (*batchOutput, error) {
-	first := int64(-1)
-	for pause := firstClaimLook; ; pause = min(2*pause, laterClaimLook) {
-		n, err := a.Store.BatchInFlight(ctx, id)
-		if err != nil {
-			return nil, a.fail(ctx, err)
-		}
-		if first < 0 {
-			first = n
-		}
-		if n == 0 {
-			break
-		}
+	first, err := a.Store.BatchInFlight(ctx, id, nil)
+	for left, pause := first, firstClaimLook; err == nil && left.Rows > 0; pause = min(2*pause, laterClaimLook) {
 		select {
 		case <-ctx.Done():
 			return nil, a.fail(ctx, fmt.Errorf("wait for claims in flight: %w", ctx.Err()))
 		case <-time.After(pause):
 		}
+		left, err = a.Store.BatchInFlight(ctx, id, &first.Edge)
+	}
+	if err != nil {
+		return nil, a.fail(ctx, err)
 	}
 	b, err := a.findBatch(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	shown := a.showBatch(b)
-	shown.InFlight = &first
+	shown.InFlight = &first.Rows
 	return &batchOutput{shown}, nil
 }
 

@@ -351,6 +351,36 @@ func TestPauseWaitsForWhatIsInFlight(t *testing.T) {
 	}
 }
 
+func TestPauseWaitsForNoneThatWasTakenAfterSomebodyElseResumed(t *testing.T) {
+	a := apitest.Start(t)
+	id := uuid.MustParse(wantBatch(t, a.Do("POST", batches+"?channel=SMS&body=x", "to\n09012345678\n09012345679\n", asCSV), 2, 0, 0))
+	claim := func(shard int) store.Claim {
+		claims, err := a.Store.Claim(t.Context(), store.ClaimTerms{Owner: store.Owner{WorkflowID: store.ShardWorkflowID(id, shard)}, Limit: 1, Lease: time.Minute})
+		if err != nil || len(claims) != 1 {
+			t.Fatal(len(claims), err)
+		}
+		return claims[0]
+	}
+	first := claim(0)
+	answered := make(chan apitest.Answer, 1)
+	go func() { answered <- a.Do("POST", batches+"/"+id.String()+"/pause", "") }()
+	select {
+	case answer := <-answered:
+		t.Fatalf("it answers %s while a claim is held", answer.Text)
+	case <-time.After(300 * time.Millisecond):
+	}
+	if answer := a.Do("POST", batches+"/"+id.String()+"/resume", ""); answer.Status != http.StatusOK {
+		t.Fatal(answer.Text)
+	}
+	claim(1) // and it stays in flight
+	if _, err := a.Store.Settle(t.Context(), notify.Receipt{NotificationID: first.ID.String(), Channel: notify.SMS, Word: "delivered", Source: notify.FromCreate}); err != nil {
+		t.Fatal(err)
+	}
+	if answer := <-answered; answer.Status != http.StatusOK || answer.Body["state"] != "running" || answer.Body["in_flight"] != 1. {
+		t.Errorf("it answers %d %s, want the batch as it is, and the one that was in flight", answer.Status, answer.Text)
+	}
+}
+
 func TestProgressIsStreamedUntilTheEnd(t *testing.T) {
 	a := apitest.Start(t)
 	id := uuid.MustParse(wantBatch(t, a.Do("POST", batches+"?channel=SMS&body=x", "to\n09012345678\n", asCSV), 1, 0, 0))
