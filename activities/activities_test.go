@@ -33,6 +33,7 @@ type bench struct {
 	sender      map[notify.Channel]int64
 	fetched     atomic.Int64 // messages and calls that were asked for by SID
 	pages       atomic.Int64 // pages of lists
+	listing     func()       // when set, called before each of them
 }
 
 func newBench(t *testing.T) *bench {
@@ -49,6 +50,9 @@ func newBench(t *testing.T) *bench {
 		case r.Method != http.MethodGet || strings.HasPrefix(r.URL.Path, "/_simulator/"):
 		case name == "Messages.json", name == "Calls.json":
 			b.pages.Add(1)
+			if b.listing != nil {
+				b.listing()
+			}
 		default:
 			b.fetched.Add(1)
 		}

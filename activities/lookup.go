@@ -2,10 +2,12 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
@@ -27,25 +29,50 @@ func (a *Activities) LookUp(ctx context.Context, ref Ref) (Next, error) {
 	if err != nil {
 		return Next{}, err
 	}
-	var again time.Duration
-	var failures []error
-	for _, d := range doubtful {
-		wait, err := a.resolve(ctx, d)
-		if err != nil {
-			failures = append(failures, err)
-		}
-		if wait > 0 && (again == 0 || wait < again) {
-			again = wait
-		}
-	}
-	if len(failures) > 0 {
-		return Next{}, errors.Join(failures...)
+	again, err := a.resolveAll(ctx, doubtful)
+	if err != nil {
+		return Next{}, err
 	}
 	next, err := a.next(ctx, ref)
 	if err == nil && next.Action == LookUp {
 		next.In = max(next.In, again)
 	}
 	return next, err
+}
+
+// lookUpsAtOnce is for how many numbers the carrier is asked at the same time: a shard may have been cut off
+// from it with two thousand sends of which nobody knows.
+const lookUpsAtOnce = 8
+
+// resolveAll looks for sends, and returns after how long to look again; 0 when all are resolved. Those to
+// one number are rivals, and are looked for one after the other: what is found for one is not another's.
+// Of several errors it returns one.
+func (a *Activities) resolveAll(ctx context.Context, doubtful []store.Doubtful) (again time.Duration, failure error) {
+	byNumber := make(map[string][]store.Doubtful)
+	for _, d := range doubtful {
+		byNumber[d.To] = append(byNumber[d.To], d)
+	}
+	var mu sync.Mutex // for the results
+	var asking errgroup.Group
+	asking.SetLimit(lookUpsAtOnce)
+	for _, rivals := range byNumber {
+		asking.Go(func() error {
+			for _, d := range rivals {
+				wait, err := a.resolve(ctx, d)
+				mu.Lock()
+				if err != nil {
+					failure = err
+				}
+				if wait > 0 && (again == 0 || wait < again) {
+					again = wait
+				}
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	_ = asking.Wait() // the error is in failure
+	return again, failure
 }
 
 // resolve looks for one send, and returns after how long to look again; 0 when it is resolved.

@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,6 +85,30 @@ func TestTwinsShareWhatTheCarrierShows(t *testing.T) {
 	}
 	if one, other := b.row(refs[0]).TwilioSID, b.row(refs[1]).TwilioSID; one == nil || other == nil || *one == *other {
 		t.Errorf("the twins have the SIDs %v and %v, want two different ones", shown(one), shown(other))
+	}
+}
+
+func TestSendsToSeveralNumbersAreLookedForAtTheSameTime(t *testing.T) {
+	b := newBench(t)
+	b.behave(`{"fault": {"kind": "http_500_after_accept", "count": 20}}`)
+	_, shard := b.sendBatch(20)
+	var asked atomic.Int32
+	met := make(chan struct{})
+	b.listing = func() {
+		if asked.Add(1) == 2 {
+			close(met)
+		}
+		select {
+		case <-met:
+		case <-time.After(5 * time.Second):
+			t.Error("the carrier is asked for one number, and then for the next")
+		}
+	}
+	if next := b.resolve(shard, activities.Next{Action: activities.LookUp, In: b.Terms.AnswerLimit}); next.Action == activities.Send {
+		t.Errorf("the activity answers %+v, though the carrier has them all", next)
+	}
+	if left, creates := b.count(notify.Sending), b.creates(); left != 0 || creates != 20 {
+		t.Errorf("%d are left and %d creates, want none and 20", left, creates)
 	}
 }
 
