@@ -17,9 +17,6 @@ type BatchInput struct {
 	Channel notify.Channel
 }
 
-// batchHistory is how long a history becomes before the workflow goes on in a new one.
-const batchHistory = 2000
-
 // Batch carries a bulk request until every notification of it is final: it has its shards started in
 // order, and shows in Temporal's Web UI how far it has come. The shards carry the notifications.
 func Batch(ctx workflow.Context, in BatchInput) error {
@@ -36,7 +33,7 @@ func Batch(ctx workflow.Context, in BatchInput) error {
 			for wake.ReceiveAsync(nil) || settled.ReceiveAsync(nil) {
 			}
 			return nil
-		case workflow.GetInfo(ctx).GetCurrentHistoryLength() > batchHistory:
+		case workflow.GetInfo(ctx).GetCurrentHistoryLength() > longHistory:
 			// A signal that came meanwhile is not missed: the next run begins by looking at the ledger.
 			for wake.ReceiveAsync(nil) || settled.ReceiveAsync(nil) {
 			}

@@ -3,6 +3,7 @@
 package workflows
 
 import (
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -42,11 +43,21 @@ type ShardInput struct {
 	Adopt   int64
 }
 
-// Shard carries many notifications of one sender by the same steps, at the cost of one workflow.
+// Shard carries many notifications of one sender by the same steps, at the cost of one workflow. Where
+// those are many, because each waits for long at a slow pace, it goes on in a new history.
 func Shard(ctx workflow.Context, in ShardInput) error {
 	_, err := carry(ctx, in.Channel, activities.Ref{Adopt: in.Adopt})
+	if errors.Is(err, errLongHistory) {
+		return workflow.NewContinueAsNewError(ctx, Shard, in)
+	}
 	return err
 }
+
+// longHistory is how many events a history has when the workflow goes on in a new one. A signal that
+// came meanwhile is not missed: the new run begins by looking at the ledger.
+const longHistory = 2000
+
+var errLongHistory = errors.New("the history is long")
 
 func carry(ctx workflow.Context, channel notify.Channel, ref activities.Ref) (notify.Status, error) {
 	ref.WorkflowID = workflow.GetInfo(ctx).WorkflowExecution.ID
@@ -71,6 +82,9 @@ type notification struct {
 func (n *notification) run(ctx workflow.Context) (notify.Status, error) {
 	next, err := n.send(ctx)
 	for err == nil && next.Action != activities.Done {
+		if n.ref.ID == nil && workflow.GetInfo(ctx).GetCurrentHistoryLength() > longHistory {
+			return next.Status, errLongHistory
+		}
 		if status, settled := n.settledWithin(ctx, next.In); settled && n.ref.Adopt == 0 {
 			return status, nil
 		}

@@ -2,14 +2,17 @@ package workflows_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/mock"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/notify"
@@ -168,6 +171,23 @@ func TestEachChannelHasItsQueue(t *testing.T) {
 
 func later(a activities.Action) activities.Next {
 	return activities.Next{Action: a, In: 500 * time.Millisecond}
+}
+
+func TestALongShardGoesOnInANewHistory(t *testing.T) {
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterActivity(&activities.Activities{})
+	env.OnActivity(a.Send, mock.Anything, mock.Anything).Once().Return(later(activities.Send), nil)
+	env.SetCurrentHistoryLength(2001)
+	env.ExecuteWorkflow(workflows.Shard, adoptingShard)
+	var next *workflow.ContinueAsNewError
+	if err := env.GetWorkflowError(); !errors.As(err, &next) {
+		t.Fatalf("it ends with %v", err)
+	}
+	var in workflows.ShardInput
+	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &in); err != nil || in != adoptingShard {
+		t.Errorf("it goes on with %+v, error %v: want %+v", in, err, adoptingShard)
+	}
 }
 
 var (

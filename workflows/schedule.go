@@ -39,9 +39,6 @@ const SyncSignal = "sync"
 // SyncWorkflowID is the one workflow that syncs schedules.
 const SyncWorkflowID = "schedule-sync"
 
-// syncHistory is how long a history becomes before the workflow goes on in a new one.
-const syncHistory = 2000
-
 // SyncInput is what was asked of the run before, which it has not done.
 type SyncInput struct{ Asked, All bool }
 
@@ -56,7 +53,7 @@ func SyncSchedules(ctx workflow.Context, next SyncInput) error {
 		switch {
 		case !next.Asked:
 			return nil
-		case workflow.GetInfo(ctx).GetCurrentHistoryLength() > syncHistory:
+		case workflow.GetInfo(ctx).GetCurrentHistoryLength() > longHistory:
 			return workflow.NewContinueAsNewError(ctx, SyncSchedules, next)
 		}
 		if err := syncSchedules(ctx, next.All); err != nil {
