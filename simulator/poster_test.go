@@ -82,7 +82,7 @@ func answering(t *testing.T, hears bool, answers ...string) func(net.Conn, *bufi
 		for _, answer := range answers {
 			hear()
 			if _, err := io.WriteString(conn, answer); err != nil {
-				t.Error(err)
+				return // who asked has heard enough
 			}
 		}
 		if hears {

@@ -72,12 +72,14 @@ func TestWorkersMakeTheReconcileScheduleOnceAndMendIt(t *testing.T) {
 	if err := handle.Pause(t.Context(), client.SchedulePauseOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for paused := false; !paused; { // what was asked for is done a moment later
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) { // what was asked for is done a moment later
 		have, err := handle.Describe(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		if err == nil && have.Schedule.State.Paused {
+			break
 		}
-		paused = have.Schedule.State.Paused
+		if time.Now().After(end) {
+			t.Fatalf("the schedule is not paused: %v", err)
+		}
 	}
 	mended := ensure(t, s).Schedule
 	if mended.Spec.Intervals[0].Every != activities.ReconcileInterval || mended.Policy.Overlap != enums.SCHEDULE_OVERLAP_POLICY_SKIP ||
