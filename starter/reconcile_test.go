@@ -42,6 +42,21 @@ func ensure(t *testing.T, s *starter.Starter) *client.ScheduleDescription {
 	return have
 }
 
+// await waits until the schedule is as it was asked to be, which it is a moment later. What is asked for
+// in between may undo it.
+func await(t *testing.T, handle client.ScheduleHandle, what string, holds func(*client.Schedule) bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		have, err := handle.Describe(t.Context())
+		if err == nil && holds(&have.Schedule) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain until the schedule %s: %v", what, err)
+		}
+	}
+}
+
 func TestWorkersMakeTheReconcileScheduleOnceAndMendIt(t *testing.T) {
 	s := dial(t)
 	handle := s.Client().ScheduleClient().GetHandle(t.Context(), starter.ReconcileScheduleID)
@@ -69,18 +84,11 @@ func TestWorkersMakeTheReconcileScheduleOnceAndMendIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	await(t, handle, "is changed", func(s *client.Schedule) bool { return s.Spec.Intervals[0].Every == 24*time.Hour })
 	if err := handle.Pause(t.Context(), client.SchedulePauseOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) { // what was asked for is done a moment later
-		have, err := handle.Describe(t.Context())
-		if err == nil && have.Schedule.State.Paused {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the schedule is not paused: %v", err)
-		}
-	}
+	await(t, handle, "is paused", func(s *client.Schedule) bool { return s.State.Paused })
 	mended := ensure(t, s).Schedule
 	if mended.Spec.Intervals[0].Every != activities.ReconcileInterval || mended.Policy.Overlap != enums.SCHEDULE_OVERLAP_POLICY_SKIP ||
 		mended.Policy.CatchupWindow != time.Minute {
