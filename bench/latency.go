@@ -26,7 +26,9 @@ func (s sizes) singleLatency(ctx context.Context, r *rig.Rig, report *Report) er
 		return nil
 	}
 	const reference = "trickle"
-	if _, _, err := s.sendSingles(ctx, r, "warm-up", 20); err != nil {
+	quiet := s
+	quiet.connections = 1 // one after the other: what comes just after a surge is carried as a part of it
+	if _, _, err := quiet.sendSingles(ctx, r, "warm-up", 20); err != nil {
 		return err
 	}
 	if err := r.Simulator.Reset(ctx); err != nil {
