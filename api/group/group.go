@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// The shape of groups. A value that comes when no group has begun for as long as the window is written at
-// once, alone; others wait for those that come within the window. To start a statement and to commit it
-// takes the database as long as a score of values, so a group that everybody can wait for is a large one.
+// The shape of groups. A value that finds nothing being written is written at once, alone; others
+// wait for those that come within the window. To start a statement and to commit it takes the database
+// as long as a score of values, so a group that everybody can wait for is a large one.
 const (
 	size  = 256
 	lanes = 2                // groups that are written at the same time
@@ -39,7 +39,6 @@ type Writer[T, R any] struct {
 	timer   *time.Timer     // ends the window of those that wait
 	ripe    bool            // their window has ended, and no lane was free
 	running int
-	began   time.Time // the last group
 }
 
 type member[T, R any] struct {
@@ -75,7 +74,7 @@ func (w *Writer[T, R]) add(m *member[T, R]) {
 	defer w.mu.Unlock()
 	w.waiting = append(w.waiting, m)
 	switch {
-	case len(w.waiting) >= size, len(w.waiting) == 1 && w.running == 0 && time.Since(w.began) >= w.window:
+	case len(w.waiting) >= size, len(w.waiting) == 1 && w.running == 0:
 		w.start()
 	case len(w.waiting) == 1:
 		w.open()
@@ -109,7 +108,6 @@ func (w *Writer[T, R]) start() {
 		w.open()
 	}
 	w.running++
-	w.began = time.Now()
 	go w.run(members)
 }
 
