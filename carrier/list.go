@@ -88,34 +88,37 @@ func (c *Client) page(ctx context.Context, ch notify.Channel, f Filter, at *url.
 	e.private = []string{f.To, f.From, c.accountSID, c.authToken}
 
 	read := page{exchange: e}
-	var next *string
+	var answer struct {
+		Messages    []messageAnswer `json:"messages"`
+		Calls       []callAnswer    `json:"calls"`
+		NextPageURI string          `json:"next_page_uri"`
+	}
+	e.answer = &answer
 	switch {
 	case f.PageSize < 0 || f.PageSize > largestPage:
 		return page{}, e.fail(Request, "the page size is not between 1 and 1000", nil)
 	case ch == notify.SMS:
-		answer, err := service.PageMessage(f.messages(), "", "")
+		_, err := service.PageMessage(f.messages(), "", "")
 		if err := e.failure(err); err != nil {
 			return page{}, err
 		}
 		if answer.Messages == nil { // an empty page says "messages": []
 			return page{}, e.undecodable("it is not a page of messages")
 		}
-		for i := range answer.Messages {
-			read.resources = append(read.resources, fromMessage(&answer.Messages[i]))
+		for _, m := range answer.Messages {
+			read.resources = append(read.resources, m.resource())
 		}
-		next = answer.NextPageUri
 	case ch == notify.Call:
-		answer, err := service.PageCall(f.calls(), "", "")
+		_, err := service.PageCall(f.calls(), "", "")
 		if err := e.failure(err); err != nil {
 			return page{}, err
 		}
 		if answer.Calls == nil {
 			return page{}, e.undecodable("it is not a page of calls")
 		}
-		for i := range answer.Calls {
-			read.resources = append(read.resources, fromCall(&answer.Calls[i]))
+		for _, c := range answer.Calls {
+			read.resources = append(read.resources, c.resource())
 		}
-		next = answer.NextPageUri
 	default:
 		return page{}, e.fail(Request, "the channel is neither SMS nor CALL", nil)
 	}
@@ -124,8 +127,8 @@ func (c *Client) page(ctx context.Context, ch notify.Channel, f Filter, at *url.
 			return page{}, e.undecodable(problem)
 		}
 	}
-	if text(next) != "" {
-		if read.next = e.follow(*next); read.next == nil {
+	if answer.NextPageURI != "" {
+		if read.next = e.follow(answer.NextPageURI); read.next == nil {
 			return page{}, e.undecodable("its next_page_uri does not lead to a page of the same list")
 		}
 	}

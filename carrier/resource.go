@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	openapi "github.com/twilio/twilio-go/rest/api/v2010"
-
 	"github.com/todoku/todoku/notify"
 )
 
@@ -34,17 +32,21 @@ func (c *Client) Fetch(ctx context.Context, ch notify.Channel, sid string) (Reso
 	var found Resource
 	switch ch {
 	case notify.SMS:
-		message, err := service.FetchMessage(sid, nil)
+		var m messageAnswer
+		e.answer = &m
+		_, err := service.FetchMessage(sid, nil)
 		if err := e.failure(err); err != nil {
 			return Resource{}, err
 		}
-		found = fromMessage(message)
+		found = m.resource()
 	case notify.Call:
-		call, err := service.FetchCall(sid, nil)
+		var c callAnswer
+		e.answer = &c
+		_, err := service.FetchCall(sid, nil)
 		if err := e.failure(err); err != nil {
 			return Resource{}, err
 		}
-		found = fromCall(call)
+		found = c.resource()
 	}
 	if problem := found.problem(); problem != "" {
 		return Resource{}, e.undecodable(problem)
@@ -66,8 +68,24 @@ func (r Resource) problem() string {
 	return ""
 }
 
-func fromMessage(m *openapi.ApiV2010Message) Resource {
-	segments, _ := strconv.Atoi(text(m.NumSegments)) // "0" while a Messaging Service has not chosen a number
+// messageAnswer is what is read of one of Twilio's messages: to read all of it into twilio-go's type takes far
+// longer, and a list has a thousand a page.
+type messageAnswer struct {
+	SID                 string `json:"sid"`
+	Status              string `json:"status"`
+	ErrorCode           *int   `json:"error_code"`
+	NumSegments         string `json:"num_segments"` // "0" while a Messaging Service has not chosen a number
+	DateSent            string `json:"date_sent"`
+	DateCreated         string `json:"date_created"`
+	To                  string `json:"to"`
+	From                string `json:"from"`
+	MessagingServiceSID string `json:"messaging_service_sid"`
+	Body                string `json:"body"`
+	Direction           string `json:"direction"`
+}
+
+func (m messageAnswer) resource() Resource {
+	segments, _ := strconv.Atoi(m.NumSegments)
 	errorCode := ""
 	if m.ErrorCode != nil {
 		errorCode = notify.CarrierErrorCode(strconv.Itoa(*m.ErrorCode))
@@ -75,36 +93,49 @@ func fromMessage(m *openapi.ApiV2010Message) Resource {
 	return Resource{
 		Receipt: notify.Receipt{
 			Channel:   notify.SMS,
-			SID:       text(m.Sid),
-			Word:      text(m.Status),
+			SID:       m.SID,
+			Word:      m.Status,
 			ErrorCode: errorCode,
 			Segments:  min(max(segments, 0), maxSegments),
 			SentAt:    date(m.DateSent),
 			Source:    notify.FromPoll,
 		},
-		To:                  text(m.To),
-		From:                text(m.From),
-		MessagingServiceSID: text(m.MessagingServiceSid),
-		Body:                text(m.Body),
-		Direction:           text(m.Direction),
+		To:                  m.To,
+		From:                m.From,
+		MessagingServiceSID: m.MessagingServiceSID,
+		Body:                m.Body,
+		Direction:           m.Direction,
 		CreatedAt:           date(m.DateCreated),
 	}
 }
 
-func fromCall(c *openapi.ApiV2010Call) Resource {
+// callAnswer is what is read of one of Twilio's calls.
+type callAnswer struct {
+	SID         string `json:"sid"`
+	Status      string `json:"status"`
+	Duration    string `json:"duration"`
+	AnsweredBy  string `json:"answered_by"`
+	StartTime   string `json:"start_time"`
+	DateCreated string `json:"date_created"`
+	To          string `json:"to"`
+	From        string `json:"from"`
+	Direction   string `json:"direction"`
+}
+
+func (c callAnswer) resource() Resource {
 	return Resource{
 		Receipt: notify.Receipt{
 			Channel:    notify.Call,
-			SID:        text(c.Sid),
-			Word:       text(c.Status),
-			Duration:   seconds(text(c.Duration)),
-			AnsweredBy: text(c.AnsweredBy),
+			SID:        c.SID,
+			Word:       c.Status,
+			Duration:   seconds(c.Duration),
+			AnsweredBy: c.AnsweredBy,
 			SentAt:     date(c.StartTime),
 			Source:     notify.FromPoll,
 		},
-		To:        text(c.To),
-		From:      text(c.From),
-		Direction: text(c.Direction),
+		To:        c.To,
+		From:      c.From,
+		Direction: c.Direction,
 		CreatedAt: date(c.DateCreated),
 	}
 }
@@ -132,13 +163,13 @@ const longestCall = 7 * 24 * 60 * 60
 
 // date reads an RFC 2822 date; it is zero where there is none. A list has thousands, in the form in which
 // Twilio writes them; package mail tries others first.
-func date(s *string) time.Time {
-	if text(s) == "" {
+func date(s string) time.Time {
+	if s == "" {
 		return time.Time{}
 	}
-	t, err := time.Parse(time.RFC1123Z, *s)
+	t, err := time.Parse(time.RFC1123Z, s)
 	if err != nil {
-		t, err = mail.ParseDate(*s)
+		t, err = mail.ParseDate(s)
 	}
 	if err != nil {
 		return time.Time{}
