@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -65,6 +66,7 @@ func (s sizes) measureListing(ctx context.Context, report *Report) error {
 	defer thaw()
 	go r.Freeze(frozen, rig.PartWorkers)
 
+	defer debug.SetGCPercent(debug.SetGCPercent(workersGCPercent))
 	oneByOne, err := effort(r, func() error { return settleOneByOne(ctx, product, few) })
 	if err != nil {
 		return err
@@ -92,6 +94,9 @@ func (s sizes) measureListing(ctx context.Context, report *Report) error {
 	})
 	return nil
 }
+
+// workersGCPercent is the GOGC that a worker has.
+const workersGCPercent = 400
 
 // work is what something took, and of whose processor time.
 type work struct{ took, asking, postgres, simulator time.Duration }
