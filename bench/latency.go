@@ -19,6 +19,9 @@ const (
 	mostTransitions = 10
 )
 
+// surgePasses is longer than what comes after a surge is still carried as a part of it.
+const surgePasses = 3 * time.Second
+
 // singleLatency lets singles trickle in, five a second, and measures how long each takes from the
 // start of its API call to the arrival of its create at the carrier, and what it cost in Temporal.
 func (s sizes) singleLatency(ctx context.Context, r *rig.Rig, report *Report) error {
@@ -26,11 +29,10 @@ func (s sizes) singleLatency(ctx context.Context, r *rig.Rig, report *Report) er
 		return nil
 	}
 	const reference = "trickle"
-	quiet := s
-	quiet.connections = 1 // one after the other: what comes just after a surge is carried as a part of it
-	if _, _, err := quiet.sendSingles(ctx, r, "warm-up", 20); err != nil {
+	if _, _, err := s.sendSingles(ctx, r, "warm-up", 20); err != nil {
 		return err
 	}
+	time.Sleep(surgePasses)
 	if err := r.Simulator.Reset(ctx); err != nil {
 		return err
 	}
