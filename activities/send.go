@@ -209,6 +209,8 @@ func (a *Activities) awaitSlot(ctx context.Context, claim store.Claim, claimedAt
 	missedSlots.WithLabelValues(string(claim.Channel)).Inc()
 	next, err := a.Store.NextSlot(detached(ctx), claim, interval)
 	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return errors.New("its slot was missed, and the sender is stopped")
 	case err != nil:
 		return err
 	case next.After(claimedAt.Add(a.Terms.lease() / 2)):

@@ -115,14 +115,15 @@ func (s *Store) Claim(ctx context.Context, terms ClaimTerms) ([]Claim, error) {
 }
 
 // NextSlot gives a claim that missed its slot another one: at once where nobody has a slot behind the
-// one that it missed, else behind the last that was given. interval is how far apart creates of the sender are.
+// one that it missed, else behind the last that was given. interval is how far apart creates of the sender
+// are. A sender that was stopped meanwhile gives none: the error is ErrNotFound.
 func (s *Store) NextSlot(ctx context.Context, claim Claim, interval time.Duration) (startsAt time.Time, err error) {
 	type slot struct{ Slot, Now time.Time }
 	asked := time.Now()
 	next, err := one(ctx, s, pgx.RowToStructByPos[slot], `
 		UPDATE senders SET
 			next_slot = CASE WHEN next_slot = $2 THEN clock_timestamp() ELSE greatest(next_slot, clock_timestamp()) END + $3::interval
-		WHERE id = $1
+		WHERE id = $1 AND stopped_at IS NULL
 		RETURNING next_slot - $3::interval, clock_timestamp()`, claim.SenderID, claim.slot.Add(interval), interval)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("reserve another slot: %w", err)

@@ -247,6 +247,12 @@ func TestAMissedSlotGivesWayToTheSlotsBehindIt(t *testing.T) {
 			if gap := after[0].StartsAt.Sub(next); (gap - interval).Abs() > time.Second {
 				t.Errorf("the slot behind it begins %v after it, want %v", gap, interval)
 			}
+			if err := s.StopSender(t.Context(), missed.SenderID, false, "21606", "no number of ours"); err != nil {
+				t.Fatal(err)
+			}
+			if next, err := s.NextSlot(t.Context(), missed, interval); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("a stopped sender gives the slot %v, error %v", next, err)
+			}
 		})
 	}
 }
