@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -93,20 +92,31 @@ func LookupWord(c Channel, name string) (Word, bool) {
 	return Word{}, false
 }
 
-var (
-	sidPattern       = regexp.MustCompile(`^(SM|MM|CA)[0-9a-fA-F]{32}$`)
-	errorCodePattern = regexp.MustCompile(`^[0-9]{1,10}$`)
+// A SID is two letters that say what it names, and so many digits.
+const (
+	sidDigits  = 32
+	hexDigits  = "0123456789abcdefABCDEF"
+	codeDigits = 10 // at most, of an error code
 )
 
 // ValidSID reports whether s is the SID of a message (SM or MM) on SMS or of a call (CA) on CALL.
 func ValidSID(c Channel, s string) bool {
-	return sidPattern.MatchString(s) && (strings.HasPrefix(s, "CA") == (c == Call))
+	if len(s) != 2+sidDigits || strings.Trim(s[2:], hexDigits) != "" {
+		return false
+	}
+	switch s[:2] {
+	case "CA":
+		return c == Call
+	case "SM", "MM":
+		return c != Call
+	}
+	return false
 }
 
 // CarrierErrorCode returns s if it can be an error code of the carrier (decimal digits, not zero),
 // and an empty string otherwise.
 func CarrierErrorCode(s string) string {
-	if !errorCodePattern.MatchString(s) || strings.Trim(s, "0") == "" {
+	if len(s) > codeDigits || strings.Trim(s, "0123456789") != "" || strings.Trim(s, "0") == "" {
 		return ""
 	}
 	return s
