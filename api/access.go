@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,9 +98,15 @@ func knownMethod(method string) string {
 // endpoint is what a request asks for.
 type endpoint struct{ method, route string }
 
+// unlimited is the limit of a route whose work has one of its own.
+const unlimited = 0
+
 // limits are those of routes that may take longer than others. To cancel or to pause waits for
-// claims to end, which takes at most 15 s; streams have limits of their own.
+// claims to end, which takes at most 15 s; streams have limits of their own. Of status callbacks there
+// are thousands in a second, and each would need a timer; they wait for their group alone.
 var limits = map[endpoint]time.Duration{
+	{"POST", "/api/twilio/webhook/sms-status"}:   unlimited,
+	{"POST", "/api/twilio/webhook/call-status"}:  unlimited,
 	{"POST", "/api/v1/notifications/:id/cancel"}: 18 * time.Second,
 	{"POST", "/api/v1/batches/:id/cancel"}:       18 * time.Second,
 	{"POST", "/api/v1/batches/:id/pause"}:        18 * time.Second,
@@ -116,7 +121,14 @@ var limits = map[endpoint]time.Duration{
 
 // limit ends the request's context when it takes too long.
 func limit(c *gin.Context) {
-	ctx, cancel := context.WithTimeout(c.Request.Context(), cmp.Or(limits[endpoint{c.Request.Method, c.FullPath()}], requestLimit))
+	most, ok := limits[endpoint{c.Request.Method, c.FullPath()}]
+	switch {
+	case !ok:
+		most = requestLimit
+	case most == unlimited:
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.Request.Context(), most)
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
 	c.Next()

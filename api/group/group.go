@@ -15,8 +15,11 @@ import (
 // as long as a score of values, so a group that everybody can wait for is a large one.
 const (
 	size  = 256
-	lanes = 2                // groups that are written at the same time
-	limit = 10 * time.Second // for one group
+	lanes = 2 // groups that are written at the same time
+
+	// limit is how long a group may take from its first value on. The groups before it began before it,
+	// so that nobody waits for longer, whatever the database does.
+	limit = 10 * time.Second
 )
 
 // How long the first value of a group waits for others.
@@ -25,7 +28,8 @@ const (
 	Patient = 25 * time.Millisecond // nobody is held up: the carrier waits 15 s for an answer
 )
 
-// Write writes values in one transaction and returns a result for each, in their order.
+// Write writes values in one transaction and returns a result for each, in their order. It ends when
+// ctx does.
 type Write[T, R any] func(ctx context.Context, values ...T) ([]R, error)
 
 // Writer collects values into groups and writes them. It is safe for concurrent use.
@@ -35,17 +39,24 @@ type Writer[T, R any] struct {
 	hopeless func(error) bool
 
 	mu      sync.Mutex
-	waiting []*member[T, R] // in the order in which they came
-	timer   *time.Timer     // ends the window of those that wait
-	ripe    bool            // their window has ended, and no lane was free
+	open    *group[T, R]   // takes values; nil: the next value begins another
+	full    []*group[T, R] // wait for a lane, before the open one
 	running int
 }
 
-type member[T, R any] struct {
-	value  T
+// group is what is written together.
+type group[T, R any] struct {
+	ctx     context.Context // ends at the limit
+	release context.CancelFunc
+	ripe    bool // its window has ended, or it has none
+	values  []T
+	done    chan struct{}
+	written []outcome[R] // by the places of the values, once it is done
+}
+
+type outcome[R any] struct {
 	result R
 	err    error
-	done   chan struct{}
 }
 
 // NewWriter makes a Writer whose values wait for others for as long as the window: Prompt or Patient.
@@ -55,104 +66,96 @@ func NewWriter[T, R any](window time.Duration, write Write[T, R], hopeless func(
 	return &Writer[T, R]{window: window, write: write, hopeless: hopeless}
 }
 
-// Do writes a value with those that arrive at the same time, and returns after the commit. When ctx
-// ends first, the value may still be written.
+// Do writes a value with those that arrive at the same time, and returns after the commit; or with an
+// error when ctx ends, or after 10 s: then the value may be written all the same.
 func (w *Writer[T, R]) Do(ctx context.Context, value T) (R, error) {
-	m := &member[T, R]{value: value, done: make(chan struct{})}
-	w.add(m)
+	g, place := w.add(value)
 	select {
-	case <-m.done:
-		return m.result, m.err
+	case <-g.done:
+		return g.written[place].result, g.written[place].err
 	case <-ctx.Done():
 		var none R
 		return none, ctx.Err()
 	}
 }
 
-func (w *Writer[T, R]) add(m *member[T, R]) {
+func (w *Writer[T, R]) add(value T) (g *group[T, R], place int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.waiting = append(w.waiting, m)
-	switch {
-	case len(w.waiting) >= size, len(w.waiting) == 1 && w.running == 0:
-		w.start()
-	case len(w.waiting) == 1:
-		w.open()
+	if w.open == nil {
+		w.begin()
 	}
+	g, place = w.open, len(w.open.values)
+	if g.values = append(g.values, value); len(g.values) == size {
+		w.full, w.open = append(w.full, g), nil
+	}
+	w.start()
+	return g, place
 }
 
-// open begins the window of those that wait.
-func (w *Writer[T, R]) open() {
-	w.timer = time.AfterFunc(w.window, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if len(w.waiting) > 0 {
+// begin opens a group. Its window begins, unless nothing is being written.
+func (w *Writer[T, R]) begin() {
+	g := &group[T, R]{done: make(chan struct{}), ripe: w.running == 0}
+	g.ctx, g.release = context.WithTimeout(context.Background(), limit)
+	if !g.ripe {
+		time.AfterFunc(w.window, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			g.ripe = true
 			w.start()
-		}
-	})
+		})
+	}
+	w.open = g
 }
 
-// start writes a group as soon as a lane is free.
+// start writes what waits for nothing but a lane, as far as lanes are free.
 func (w *Writer[T, R]) start() {
-	if w.running == lanes {
-		w.ripe = true
-		return
+	for w.running < lanes {
+		var next *group[T, R]
+		switch {
+		case len(w.full) > 0:
+			next, w.full = w.full[0], w.full[1:]
+		case w.open != nil && w.open.ripe:
+			next, w.open = w.open, nil
+		default:
+			return
+		}
+		w.running++
+		go w.run(next)
 	}
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-	n := min(len(w.waiting), size)
-	members := w.waiting[:n:n]
-	w.waiting, w.ripe = w.waiting[n:], false
-	if len(w.waiting) > 0 {
-		w.open()
-	}
-	w.running++
-	go w.run(members)
 }
 
-func (w *Writer[T, R]) run(members []*member[T, R]) {
-	w.together(members)
+func (w *Writer[T, R]) run(g *group[T, R]) {
+	g.written = w.together(g.ctx, g.values)
+	g.release()
+	close(g.done)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.running--
-	if len(w.waiting) >= size || w.ripe && len(w.waiting) > 0 {
-		w.start()
-	}
+	w.start()
 }
 
-func (w *Writer[T, R]) together(members []*member[T, R]) {
-	err := w.once(members)
-	if err != nil && len(members) > 1 && !w.hopeless(err) {
-		for i := range members {
-			w.together(members[i : i+1])
+func (w *Writer[T, R]) together(ctx context.Context, values []T) []outcome[R] {
+	results, err := w.once(ctx, values)
+	written := make([]outcome[R], len(values))
+	for i := range values {
+		switch {
+		case err == nil:
+			written[i].result = results[i]
+		case len(values) > 1 && !w.hopeless(err):
+			written[i] = w.together(ctx, values[i:i+1])[0]
+		default:
+			written[i].err = err
 		}
-		return
 	}
-	for _, m := range members {
-		m.err = err
-		close(m.done)
-	}
+	return written
 }
 
-func (w *Writer[T, R]) once(members []*member[T, R]) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
+func (w *Writer[T, R]) once(ctx context.Context, values []T) (results []R, err error) {
 	defer func() {
 		if cause := recover(); cause != nil { // here it would end the process, and not one request
 			err = fmt.Errorf("panic while writing a group: %v\n%s", cause, debug.Stack())
 		}
 	}()
-	values := make([]T, len(members))
-	for i, m := range members {
-		values[i] = m.value
-	}
-	results, err := w.write(ctx, values...)
-	if err != nil {
-		return err
-	}
-	for i, m := range members {
-		m.result = results[i]
-	}
-	return nil
+	return w.write(ctx, values...)
 }

@@ -193,3 +193,17 @@ func TestWhoeverGoesWaitsNoLonger(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+func TestNobodyWaitsLongerThanTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := NewWriter(Patient, func(ctx context.Context, _ ...int) ([]string, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) })
+		for i, took := range do(t, w, 0, upTo(lanes*size+2)...) {
+			if took != limit {
+				t.Errorf("value %d took %v, want %v", i, took, limit)
+			}
+		}
+	})
+}

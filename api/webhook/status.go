@@ -43,7 +43,8 @@ func (h *Handler) status(channel notify.Channel) gin.HandlerFunc {
 			problem.Write(c.Writer, refusal)
 			return
 		}
-		if _, err := h.receipts.Do(c.Request.Context(), receipt); err != nil {
+		// Whether the carrier waits for its answer or not, the receipt is written; and its group has a limit.
+		if _, err := h.receipts.Do(context.Background(), receipt); err != nil {
 			problem.Write(c.Writer, notRecorded(c.Request.Context(), h.Logger, err))
 			return
 		}
