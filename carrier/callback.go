@@ -3,7 +3,6 @@ package carrier
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 
 	"github.com/todoku/todoku/notify"
 )
@@ -13,7 +12,7 @@ import (
 // tells neither its time (SMS) nor an order to rely on: the rank of the words is what orders them.
 //
 // Its errors name the parameter and do not repeat the value.
-func ParseCallback(ch notify.Channel, form url.Values, notificationID string) (notify.Receipt, error) {
+func ParseCallback(ch notify.Channel, form Form, notificationID string) (notify.Receipt, error) {
 	receipt := notify.Receipt{
 		NotificationID: notificationID,
 		Channel:        ch,

@@ -1,7 +1,6 @@
 package carrier
 
 import (
-	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -68,7 +67,7 @@ func TestParseCallbackReadsRealPayloads(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			form, err := url.ParseQuery(tc.payload)
+			form, err := ParseForm(tc.payload)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +101,7 @@ func TestParseCallbackRefusesWhatIsNotOne(t *testing.T) {
 		"LINE":                     {notify.LINEText, "MessageSid=" + testMessage + "&MessageStatus=sent", "channel"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			form, err := url.ParseQuery(tc.payload)
+			form, err := ParseForm(tc.payload)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -38,14 +37,14 @@ var (
 )
 
 // ParseInboundCall reads the webhook of a call that comes in now.
-func ParseInboundCall(form url.Values, now time.Time) (notify.InboundEvent, error) {
+func ParseInboundCall(form Form, now time.Time) (notify.InboundEvent, error) {
 	e, err := callEvent(form, now)
 	e.Key, e.Kind, e.Word = "voice", "voice", notify.WordReceived
 	return e, err
 }
 
 // ParseInboundStatus reads the status callback of a number that was called.
-func ParseInboundStatus(form url.Values, now time.Time) (notify.InboundEvent, error) {
+func ParseInboundStatus(form Form, now time.Time) (notify.InboundEvent, error) {
 	e, err := callEvent(form, now)
 	status := word(form.Get("CallStatus"))
 	e.Key, e.Kind, e.Word = "status "+status, "status "+status, CallOver(status)
@@ -76,7 +75,7 @@ var queueResults = map[string]notify.InboundWord{
 }
 
 // ParseQueueResult reads the webhook of a call that has left the queue.
-func ParseQueueResult(form url.Values, now time.Time) (notify.InboundEvent, error) {
+func ParseQueueResult(form Form, now time.Time) (notify.InboundEvent, error) {
 	e, err := callEvent(form, now)
 	result := word(form.Get("QueueResult"))
 	if err == nil && result == "" {
@@ -96,7 +95,7 @@ func ParseQueueResult(form url.Values, now time.Time) (notify.InboundEvent, erro
 }
 
 // ParseKeyPressed reads the webhook of a caller who pressed a key, which may be none.
-func ParseKeyPressed(form url.Values, now time.Time) (e notify.InboundEvent, key string, err error) {
+func ParseKeyPressed(form Form, now time.Time) (e notify.InboundEvent, key string, err error) {
 	e, err = callEvent(form, now)
 	e.Key, e.Kind, e.Word = "callback requested", "key", notify.WordCallbackRequested
 	if key = form.Get("Digits"); len(key) != 1 || key[0] < '0' || key[0] > '9' {
@@ -106,13 +105,13 @@ func ParseKeyPressed(form url.Values, now time.Time) (e notify.InboundEvent, key
 }
 
 // ParseHold reads the webhook of a caller who waits in the queue.
-func ParseHold(form url.Values, now time.Time) (notify.InboundEvent, error) {
+func ParseHold(form Form, now time.Time) (notify.InboundEvent, error) {
 	e, err := callEvent(form, now)
 	e.Key, e.Kind, e.Word = "wait", "wait", notify.WordHolding
 	return e, err
 }
 
-func callEvent(form url.Values, now time.Time) (notify.InboundEvent, error) {
+func callEvent(form Form, now time.Time) (notify.InboundEvent, error) {
 	sid := form.Get("CallSid")
 	if !notify.ValidSID(notify.Call, sid) {
 		return notify.InboundEvent{}, errCallSID
@@ -142,7 +141,7 @@ var taskEvents = map[string]notify.InboundWord{
 
 // ParseTaskEvent reads an event callback of TaskRouter. It reports false for an event that is about no
 // task: of workers, activities or the workspace.
-func ParseTaskEvent(form url.Values, now time.Time) (e notify.InboundEvent, aboutTask bool, err error) {
+func ParseTaskEvent(form Form, now time.Time) (e notify.InboundEvent, aboutTask bool, err error) {
 	kind := word(form.Get("EventType"))
 	switch {
 	case kind == "":
@@ -180,7 +179,7 @@ type Assignment struct {
 }
 
 // ParseAssignment reads an assignment callback.
-func ParseAssignment(form url.Values, now time.Time) (Assignment, error) {
+func ParseAssignment(form Form, now time.Time) (Assignment, error) {
 	e, attributes, err := taskEvent(form, now)
 	if err == nil && (e.Reservation == "" || e.Operator.SID == "") {
 		err = errWorkers
@@ -223,7 +222,7 @@ func readAttributes(text string) (a taskAttributes) {
 	return a
 }
 
-func taskEvent(form url.Values, now time.Time) (notify.InboundEvent, taskAttributes, error) {
+func taskEvent(form Form, now time.Time) (notify.InboundEvent, taskAttributes, error) {
 	sid := form.Get("TaskSid")
 	if !taskSID.MatchString(sid) {
 		return notify.InboundEvent{}, taskAttributes{}, errTaskSID
@@ -247,7 +246,7 @@ func taskEvent(form url.Values, now time.Time) (notify.InboundEvent, taskAttribu
 }
 
 // happenedAt is when TaskRouter says that it happened: in milliseconds, in seconds, or in words.
-func happenedAt(form url.Values, now time.Time) time.Time {
+func happenedAt(form Form, now time.Time) time.Time {
 	if ms, err := strconv.ParseInt(form.Get("TimestampMs"), 10, 64); err == nil && plausible(time.UnixMilli(ms), now) {
 		return time.UnixMilli(ms)
 	}

@@ -15,17 +15,18 @@ var (
 	someTaskSID = "WT" + strings.Repeat("1", 32)
 )
 
-func form(fields ...string) url.Values {
+func form(fields ...string) Form {
 	values := url.Values{}
 	for _, field := range fields {
 		name, value, _ := strings.Cut(field, "=")
 		values.Set(name, value)
 	}
-	return values
+	form, _ := ParseForm(values.Encode())
+	return form
 }
 
 // taskForm is what TaskRouter tells of a call's task.
-func taskForm(fields ...string) url.Values {
+func taskForm(fields ...string) Form {
 	return form(append([]string{"TaskSid=" + someTaskSID, `TaskAttributes={"call_sid": "` + someCallSID + `", "from": "+819012345678", "to": "+15005550006"}`}, fields...)...)
 }
 

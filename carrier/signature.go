@@ -9,11 +9,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -63,7 +61,7 @@ func NewSignatureValidator(authToken, publicURL string) (*SignatureValidator, er
 
 // Receive reads a callback's form from the body and checks that Twilio signed it. It fails with
 // ErrUnsigned, ErrForged, ErrCallbackTooLong or ErrCallbackUnparsed, or with the error of reading.
-func (v *SignatureValidator) Receive(r *http.Request) (url.Values, error) {
+func (v *SignatureValidator) Receive(r *http.Request) (Form, error) {
 	if r.Header.Get(SignatureHeader) == "" {
 		return nil, ErrUnsigned
 	}
@@ -77,7 +75,7 @@ func (v *SignatureValidator) Receive(r *http.Request) (url.Values, error) {
 	case n > maxCallbackBytes:
 		return nil, ErrCallbackTooLong
 	}
-	form, err := url.ParseQuery(s.text.String())
+	form, err := ParseForm(s.text.String())
 	if err != nil {
 		return nil, ErrCallbackUnparsed
 	}
@@ -87,31 +85,19 @@ func (v *SignatureValidator) Receive(r *http.Request) (url.Values, error) {
 	return form, nil
 }
 
-// Valid reports whether the request's signature is that of its path, its query and the form, which
-// must hold the parameters of the body and no others.
+// signed reports whether the request's signature is that of its path, its query and the form of its body.
 //
 // Twilio's servers are not of one mind about some details, so each is tried in its known forms:
 // the port is signed or not, an apostrophe in the query is escaped or not, and of a repeated
 // parameter each distinct value is signed in order of the alphabet (as Twilio's library for Node
 // has it), or each as it came.
-func (v *SignatureValidator) Valid(r *http.Request, form url.Values) bool {
-	s := v.signers.Get().(*signer)
-	defer v.signers.Put(s)
-	return v.signed(s, r, form)
-}
-
-func (v *SignatureValidator) signed(s *signer, r *http.Request, form url.Values) bool {
-	got, path, keys := []byte(r.Header.Get(SignatureHeader)), r.URL.EscapedPath(), sortedKeys(form)
-	orders := []func([]string) []string{distinct, asTheyCame}
-	if !slices.ContainsFunc(keys, func(key string) bool { return len(form[key]) > 1 }) {
-		orders = orders[1:] // which are the same
-	}
+func (v *SignatureValidator) signed(s *signer, r *http.Request, form Form) bool {
+	got, path := []byte(r.Header.Get(SignatureHeader)), r.URL.EscapedPath()
 	for _, origin := range v.origins {
 		for _, query := range queries(r.URL.RawQuery) {
-			for _, order := range orders {
-				if hmac.Equal(got, s.sign(keys, form, order, origin, path, query)) {
-					return true
-				}
+			if hmac.Equal(got, s.sign(form, origin, path, query)) ||
+				form.repeats() && hmac.Equal(got, s.sign(form.distinct(), origin, path, query)) {
+				return true
 			}
 		}
 	}
@@ -122,7 +108,11 @@ func (v *SignatureValidator) signed(s *signer, r *http.Request, form url.Values)
 // does not count.
 func Sign(authToken, fullURL string, form url.Values) string {
 	address, _, _ := strings.Cut(fullURL, "#")
-	return string(newSigner(authToken).sign(sortedKeys(form), form, distinct, address))
+	parameters, err := ParseForm(form.Encode())
+	if err != nil {
+		panic(fmt.Errorf("sign a form: %w", err)) // it has too many parameters to be one of Twilio's
+	}
+	return string(newSigner(authToken).sign(parameters.distinct(), address))
 }
 
 // signer signs with one token. What it needs for that it keeps for the next text, because most of
@@ -138,34 +128,22 @@ func newSigner(authToken string) *signer {
 	return &signer{mac: hmac.New(sha1.New, []byte(authToken)), signature: make([]byte, base64.StdEncoding.EncodedLen(sha1.Size))}
 }
 
-// sign signs the parts of an address and the parameters of a form by their keys, the values of each in
-// some order. The signature holds until the next one.
-func (s *signer) sign(keys []string, form url.Values, order func([]string) []string, address ...string) []byte {
+// sign signs the parts of an address and the parameters of a form in their order. The signature holds
+// until the next one.
+func (s *signer) sign(form Form, address ...string) []byte {
 	s.text.Reset()
 	for _, part := range address {
 		s.text.WriteString(part)
 	}
-	for _, key := range keys {
-		for _, value := range order(form[key]) {
-			s.text.WriteString(key)
-			s.text.WriteString(value)
-		}
+	for _, p := range form {
+		s.text.WriteString(p.name)
+		s.text.WriteString(p.value)
 	}
 	s.mac.Reset()
 	s.mac.Write(s.text.Bytes())
 	base64.StdEncoding.Encode(s.signature, s.mac.Sum(s.sum[:0]))
 	return s.signature
 }
-
-func sortedKeys(form url.Values) []string {
-	keys := slices.AppendSeq(make([]string, 0, len(form)), maps.Keys(form))
-	slices.Sort(keys)
-	return keys
-}
-
-// The orders in which the values of a repeated parameter may be signed.
-func distinct(values []string) []string   { return slices.Compact(slices.Sorted(slices.Values(values))) }
-func asTheyCame(values []string) []string { return values }
 
 // origins are the beginnings that the URL of a callback may have had when Twilio signed it.
 func origins(base *url.URL) []string {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -33,7 +34,7 @@ func TestSignAgreesWithTwiliosVector(t *testing.T) {
 
 // sign signs a text as it is.
 func sign(authToken, text string) string {
-	return string(newSigner(authToken).sign(nil, nil, nil, text))
+	return string(newSigner(authToken).sign(nil, text))
 }
 
 // callback is a request as it arrives behind a proxy: by http, for a host of its own.
@@ -88,11 +89,8 @@ func TestASignatureHoldsHoweverTheRequestArrives(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want, _ := url.ParseQuery(tc.body); got.Encode() != want.Encode() {
+			if want, _ := ParseForm(tc.body); !slices.Equal(got, want) {
 				t.Errorf("form %v, want %v", got, want)
-			}
-			if !v.Valid(callback(tc.target, "", signature), got) {
-				t.Error("Valid disagrees")
 			}
 		})
 	}

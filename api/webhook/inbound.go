@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -87,7 +86,7 @@ func (c *Calls) hash(from string) []byte {
 }
 
 // read reads a form that Twilio signed, or answers why it is refused.
-func read[T any](c *Calls, ctx *gin.Context, parse func(url.Values, time.Time) (T, error)) (told T, ok bool) {
+func read[T any](c *Calls, ctx *gin.Context, parse func(carrier.Form, time.Time) (T, error)) (told T, ok bool) {
 	form, reason, refusal := verify(c.Validator, ctx.Request)
 	if refusal == nil {
 		var err error
@@ -220,7 +219,7 @@ type pressed struct {
 	key   string
 }
 
-func parsePressed(form url.Values, now time.Time) (p pressed, err error) {
+func parsePressed(form carrier.Form, now time.Time) (p pressed, err error) {
 	p.event, p.key, err = carrier.ParseKeyPressed(form, now)
 	return p, err
 }
@@ -300,7 +299,7 @@ type told struct {
 	aboutTask bool
 }
 
-func parseTold(form url.Values, now time.Time) (t told, err error) {
+func parseTold(form carrier.Form, now time.Time) (t told, err error) {
 	t.event, t.aboutTask, err = carrier.ParseTaskEvent(form, now)
 	return t, err
 }

@@ -3,7 +3,6 @@ package webhook
 import (
 	"errors"
 	"net/http"
-	"net/url"
 
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/carrier"
@@ -20,7 +19,7 @@ const (
 )
 
 // verify reads the form of a callback that Twilio signed, or says why it is refused.
-func verify(validator *carrier.SignatureValidator, r *http.Request) (form url.Values, reason string, refusal *problem.Problem) {
+func verify(validator *carrier.SignatureValidator, r *http.Request) (form carrier.Form, reason string, refusal *problem.Problem) {
 	if validator == nil {
 		return nil, reasonOff, problem.New(problem.CallbacksOff, "callbacks are not set up here: set TODOKU_PUBLIC_URL and TWILIO_AUTH_TOKEN")
 	}

@@ -70,7 +70,8 @@ func (h *Handler) settle(ctx context.Context, receipts ...notify.Receipt) ([]str
 func (h *Handler) receive(channel notify.Channel, r *http.Request) (notify.Receipt, *problem.Problem) {
 	form, reason, refusal := verify(h.Validator, r)
 	if refusal == nil {
-		receipt, err := carrier.ParseCallback(channel, form, r.URL.Query().Get("id"))
+		query, _ := carrier.ParseForm(r.URL.RawQuery) // without an id no row is found
+		receipt, err := carrier.ParseCallback(channel, form, query.Get("id"))
 		if err == nil {
 			return receipt, nil
 		}
