@@ -57,9 +57,7 @@ func (a *API) acceptBatch(c *gin.Context) error {
 	defer stop()
 	var seen *twins
 	if !draft.allowTwins {
-		if seen, err = newTwins(); err != nil {
-			return a.uploadFailed(ctx, err)
-		}
+		seen = newTwins()
 		defer seen.Close()
 	}
 	rows, err := a.startRows(ctx, draft, seen)

@@ -9,10 +9,7 @@ import (
 
 func openTwins(t testing.TB) *twins {
 	t.Helper()
-	set, err := newTwins()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := newTwins()
 	t.Cleanup(func() { set.Close() })
 	return set
 }
@@ -46,6 +43,9 @@ func TestTwinsAreKnownWhateverTheirPlaceInTheTable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const n = 200
 			set := openTwins(t)
+			if err := set.moveToFile(); err != nil {
+				t.Fatal(err)
+			}
 			for i := range uint64(n) {
 				if add(t, set, key(i)) {
 					t.Errorf("key %d is a twin of none", i)
@@ -60,7 +60,19 @@ func TestTwinsAreKnownWhateverTheirPlaceInTheTable(t *testing.T) {
 	}
 }
 
-func TestTwinsTakeNoMemory(t *testing.T) {
+func TestTwinsAreKnownOnDiskThatWereAddedInMemory(t *testing.T) {
+	set := openTwins(t)
+	for i := range uint64(twinsInMemory + 100) {
+		if add(t, set, sumOf(i)) || !add(t, set, sumOf(i)) || !add(t, set, sumOf(i/2)) {
+			t.Fatalf("key %d, which is the %dth, is not known from the second time on", i, i+1)
+		}
+		if onDisk := set.file != nil; onDisk != (i >= twinsInMemory) {
+			t.Fatalf("with %d keys the file is there: %v", i+1, onDisk)
+		}
+	}
+}
+
+func TestManyTwinsTakeNoMemory(t *testing.T) {
 	set := openTwins(t)
 	var before, after runtime.MemStats
 	runtime.GC()
