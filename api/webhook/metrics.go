@@ -24,13 +24,30 @@ func init() {
 	}
 }
 
-// countReceipt keeps the labels bounded: a word never heard of counts as other.
-func countReceipt(r notify.Receipt) {
-	word := r.Word
-	if _, ok := notify.LookupWord(r.Channel, r.Word); !ok {
-		word = "other"
+// receiptCounters are those of what callbacks of a channel say. A word never heard of counts as other, so
+// that the labels are bounded.
+type receiptCounters struct {
+	byWord map[string]prometheus.Counter
+	other  prometheus.Counter
+}
+
+func countersOf(channel notify.Channel) receiptCounters {
+	counter := func(word string) prometheus.Counter {
+		return receiptsTotal.WithLabelValues(string(channel), string(notify.FromWebhook), word)
 	}
-	receiptsTotal.WithLabelValues(string(r.Channel), string(r.Source), word).Inc()
+	counters := receiptCounters{byWord: make(map[string]prometheus.Counter), other: counter("other")}
+	for _, word := range notify.CarrierWords(channel) {
+		counters.byWord[word.Name] = counter(word.Name)
+	}
+	return counters
+}
+
+func (c receiptCounters) count(r notify.Receipt) {
+	counter, ok := c.byWord[r.Word]
+	if !ok {
+		counter = c.other
+	}
+	counter.Inc()
 }
 
 var (

@@ -37,6 +37,7 @@ func (h *Handler) Register(to gin.IRoutes) {
 }
 
 func (h *Handler) status(channel notify.Channel) gin.HandlerFunc {
+	counters := countersOf(channel)
 	return func(c *gin.Context) {
 		receipt, refusal := h.receive(channel, c.Request)
 		if refusal != nil {
@@ -48,7 +49,7 @@ func (h *Handler) status(channel notify.Channel) gin.HandlerFunc {
 			problem.Write(c.Writer, notRecorded(c.Request.Context(), h.Logger, err))
 			return
 		}
-		countReceipt(receipt)
+		counters.count(receipt)
 		c.Status(http.StatusNoContent)
 	}
 }
