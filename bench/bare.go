@@ -81,11 +81,11 @@ func bareLoop(ctx context.Context, r *rig.Rig, n, connections int) (float64, err
 	return rate, arrived(ctx, r, n)
 }
 
-// arrived fails unless the carrier has got exactly n messages.
+// arrived fails unless the carrier has got exactly n messages, each for another number.
 func arrived(ctx context.Context, r *rig.Rig, n int) error {
-	creates, err := r.Simulator.Messages(ctx)
-	if err == nil && len(creates) != n {
-		err = fmt.Errorf("the carrier got %d creates for %d messages", len(creates), n)
+	creates, duplicates, err := r.Simulator.Count(ctx)
+	if err == nil && (creates != n || duplicates > 0) {
+		err = fmt.Errorf("the carrier got %d creates for %d messages, %d to a number that had got one", creates, n, duplicates)
 	}
 	return err
 }

@@ -62,14 +62,19 @@ func sendBatch(ctx context.Context, r *rig.Rig, n int) (perSecond float64, err e
 		return 0, err
 	}
 	took := time.Since(began)
+	return float64(n) / took.Seconds(), eachOnce(ctx, r, b)
+}
+
+// eachOnce fails unless all notifications of the batch, and nothing else, were created once and delivered.
+func eachOnce(ctx context.Context, r *rig.Rig, b rig.Batch) error {
 	statuses, err := r.Ledger.Statuses(ctx, b.ID)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if statuses[notify.Success] != n {
-		return 0, fmt.Errorf("of %d recipients not all are SUCCESS: %v", n, statuses)
+	if statuses[notify.Success] != b.Total {
+		return fmt.Errorf("of %d recipients not all are SUCCESS: %v", b.Total, statuses)
 	}
-	return float64(n) / took.Seconds(), arrived(ctx, r, n)
+	return arrived(ctx, r, b.Total)
 }
 
 // awaitBatch waits until every notification of a batch is final. It fails when none becomes so for long.

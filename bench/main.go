@@ -43,7 +43,7 @@ func main() {
 	flag.IntVar(&s.singles, "singles", 5000, "how many single notifications a round sends; 0: none")
 	flag.IntVar(&s.bulk, "bulk", 20_000, "how many recipients the batch of a round has; 0: none is sent")
 	flag.IntVar(&s.upload, "upload", 100_000, "how many recipients the file has whose acceptance is measured; 0: none")
-	flag.IntVar(&s.million, "million", 0, "how many recipients the batch has that runs while memory and answers are watched: 1000000 takes 3 minutes; 0: none")
+	flag.IntVar(&s.million, "million", 0, "how many recipients the batch has that runs while memory and answers are watched: 1000000 takes 6 minutes; 0: none")
 	flag.IntVar(&s.listed, "listed", 100_000, "how many sends whose callbacks are lost the carrier's list settles; 0: none")
 	flag.IntVar(&s.rounds, "rounds", 3, "how many rounds of singles and batches, peer and bare loop are run; their medians count")
 	flag.IntVar(&s.connections, "connections", 100, "how many keep-alive connections the load comes over")

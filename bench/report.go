@@ -85,7 +85,7 @@ of Twilio. Each figure stands beside its reference, measured in the same run:
   statement of its own, 8 at once. What it takes to find out which are due is in the list's figure only.
 
 Where something ran in rounds, the median is given and all rounds in brackets. Sizes are flags:
-` + "`make bench ARGS=\"-singles 500 -bulk 5000 -rounds 1\"`" + ` is a quick look; ` + "`-million 1000000`" + ` adds a batch of a million (3 minutes).
+` + "`make bench ARGS=\"-singles 500 -bulk 5000 -rounds 1\"`" + ` is a quick look; ` + "`-million 1000000`" + ` adds a batch of a million (6 minutes).
 
 `)
 	fmt.Fprintf(&page, "Measured on %s, in %s. %s\n\n", r.began.UTC().Format("2 January 2006"), time.Since(r.began).Round(time.Second), r.machine)

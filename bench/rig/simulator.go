@@ -68,6 +68,14 @@ func (s *Simulator) ByNumber(ctx context.Context) (map[string][]Create, error) {
 	return by, nil
 }
 
+// Count is how many SMS and calls there were since the last reset, and how many of those went to a number that
+// had got one already.
+func (s *Simulator) Count(ctx context.Context) (creates, duplicates int, err error) {
+	var stats struct{ Creates, Duplicates int }
+	err = s.control(ctx, http.MethodGet, "stats", nil, &stats)
+	return stats.Creates, stats.Duplicates, err
+}
+
 // Reset makes the simulator forget everything, its behaviour too.
 func (s *Simulator) Reset(ctx context.Context) error {
 	return s.control(ctx, http.MethodPost, "reset", nil, nil)
