@@ -55,3 +55,59 @@ func TestAnOlderBinarySaysThatTheSchemaIsNewer(t *testing.T) {
 		t.Errorf("check: %v, want %v", err, migrations.ErrAhead)
 	}
 }
+
+func TestABatchThatExistsLearnsBetweenWhichIdsItsNotificationsAre(t *testing.T) {
+	url := devstacktest.Postgres(t)
+	if _, err := migrations.Up(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	db, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close(context.Background())
+	const fewerEntries = 12
+	takeBack(t, url, fewerEntries)
+	if _, err := db.Exec(t.Context(), `
+		WITH s AS (
+			INSERT INTO senders (channel, address) VALUES ('SMS', '+15005550006') RETURNING id
+		), b AS (
+			INSERT INTO batches (id, channel, message, sender_id, total, rejected_count, rejected, ignored_columns, shard_size, shards, send_at, workflow_id, carry_by)
+			SELECT lpad(b::text, 32, '0')::uuid, 'SMS', 'hello', s.id, 3, 0, '[]', '{}', 3, 1, now(), 'batch', now() FROM s, generate_series(1, 2) AS b
+		)
+		INSERT INTO notifications (id, channel, to_number, to_national, to_hash, message, sender_id, batch_id, batch_row)
+		SELECT lpad((10 * n + b)::text, 32, '0')::uuid, 'SMS', '+12025550143', '(202) 555-0143', 'x', CASE WHEN b = 0 THEN 'hello' END, s.id,
+			lpad(nullif(b, 0)::text, 32, '0')::uuid, CASE WHEN b > 0 THEN n END
+		FROM s, generate_series(1, 3) AS n, generate_series(0, 2) AS b`); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // what is taken back can be made again
+		if _, err := migrations.Up(t.Context(), url); err != nil {
+			t.Fatal(err)
+		}
+		var ids string
+		if err := db.QueryRow(t.Context(), `
+			SELECT string_agg(concat_ws(' ', ltrim(id::text, '0-'), ltrim(first_id::text, '0-'), ltrim(last_id::text, '0-')), ', ' ORDER BY id)
+			FROM batches`).Scan(&ids); err != nil {
+			t.Fatal(err)
+		}
+		if want := "1 11 31, 2 12 32"; ids != want {
+			t.Errorf("the batches and their ids are %s, want %s", ids, want)
+		}
+		takeBack(t, url, fewerEntries)
+	}
+}
+
+// takeBack takes back every migration from the version on.
+func takeBack(t *testing.T, url string, version int64) {
+	t.Helper()
+	for {
+		down, err := migrations.Down(t.Context(), url)
+		if err != nil || len(down) != 1 {
+			t.Fatalf("took back %v, error %v", down, err)
+		}
+		if down[0].Version == version {
+			return
+		}
+	}
+}

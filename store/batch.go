@@ -98,6 +98,11 @@ func (b Batch) State() BatchState {
 	return BatchRunning
 }
 
+// ofBatch is the condition by which the notifications n of batch b are found: whoever reads more than those
+// that are still to be sent reads a part of the primary key, in which what others accepted at the same
+// time is left out.
+const ofBatch = `n.batch_id = b.id AND n.id BETWEEN b.first_id AND b.last_id`
+
 // batchCounts gives, of batch b, how many notifications have each status.
 const batchCounts = `(
 	SELECT
@@ -267,28 +272,39 @@ func writeBatch(ctx context.Context, tx pgx.Tx, n NewBatch) error {
 	if source.sent == 0 {
 		return ErrNoRecipients
 	}
-	rejected, first := n.Rejected()
-	return insertBatch(ctx, tx, n, source.sent, source.twins, rejected, first)
+	source.rejected, source.firstRejected = n.Rejected()
+	return insertBatch(ctx, tx, n, source.batchWritten)
+}
+
+// batchWritten is what became of the rows of a new batch.
+type batchWritten struct {
+	ids           idRange // of the notifications
+	sent          int     // those that are to be sent
+	twins         int     // those that are not
+	rejected      int     // rows that there is none for
+	firstRejected []Rejected
 }
 
 // insertBatch writes the batch itself, whose notifications are known.
-func insertBatch(ctx context.Context, tx pgx.Tx, n NewBatch, sent, twins, rejected int, firstRejected []Rejected) error {
-	first, err := json.Marshal(append([]Rejected{}, firstRejected...))
+func insertBatch(ctx context.Context, tx pgx.Tx, n NewBatch, w batchWritten) error {
+	first, err := json.Marshal(append([]Rejected{}, w.firstRejected...))
 	if err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `
 		WITH batch AS (
 			INSERT INTO batches (id, name, channel, message, template_id, template_version, sender_id,
-				total, rejected_count, rejected, ignored_columns, shard_size, shards, send_at, carry_by, workflow_id, schedule_id)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8::int + $9::int, $10, $11, $12, $13, ($8::int + $13::int - 1) / $13::int, greatest($14::timestamptz, now()), now(), $15, $16)
+				total, rejected_count, rejected, ignored_columns, shard_size, shards, send_at, carry_by, workflow_id, schedule_id,
+				first_id, last_id)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8::int + $9::int, $10, $11, $12, $13, ($8::int + $13::int - 1) / $13::int, greatest($14::timestamptz, now()), now(), $15, $16, $17, $18)
 			RETURNING id
 		)
 		INSERT INTO batch_counts (batch_id, status, count)
 		SELECT id, status, count
 		FROM batch, (VALUES ('ACCEPTED'::notification_status, $8::int), ('SKIPPED', $9::int)) AS counts (status, count)`,
 		n.ID, n.Name, n.Channel, n.Message, n.TemplateID, n.TemplateVersion, n.SenderID,
-		sent, twins, rejected, first, append([]string{}, n.IgnoredColumns...), n.ShardSize, n.SendAt, BatchWorkflowID(n.ID), n.ScheduleID)
+		w.sent, w.twins, w.rejected, first, append([]string{}, n.IgnoredColumns...), n.ShardSize, n.SendAt, BatchWorkflowID(n.ID), n.ScheduleID,
+		w.ids.first, w.ids.last)
 	return err
 }
 
@@ -298,9 +314,8 @@ type batchRows struct {
 	now     time.Time
 	skipped string // what people are told of a duplicate
 	values  []any
-	sent    int // rows that are to be sent
-	twins   int // rows that are not
 	err     error
+	batchWritten
 }
 
 var batchRowColumns = []string{
@@ -326,6 +341,7 @@ func (r *batchRows) Next() bool {
 		place, workflow = r.sent, ShardWorkflowID(r.batch.ID, r.sent/r.batch.ShardSize)
 		r.sent++
 	}
+	r.ids.add(to.ID)
 	// As plain bytes: an id of its own type would be written as text, and read again.
 	r.values = append(r.values[:0],
 		[16]byte(to.ID), string(r.batch.Channel), string(status), to.To.E164, to.To.National, to.ToHash, to.Params, r.batch.SenderID, r.batch.RequireHuman,

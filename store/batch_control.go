@@ -86,7 +86,7 @@ func (s *Store) RescheduleBatch(ctx context.Context, id uuid.UUID, sendAt time.T
 			WHERE b.id = $1 AND b.finished_at IS NULL AND b.canceled_at IS NULL
 				AND NOT EXISTS (
 					SELECT FROM notifications n
-					WHERE n.batch_id = b.id AND n.place < b.shards_started * b.shard_size AND n.first_claimed_at IS NOT NULL
+					WHERE `+ofBatch+` AND n.place < b.shards_started * b.shard_size AND n.first_claimed_at IS NOT NULL
 				)`, id, sendAt)
 		moved = err == nil && tag.RowsAffected() == 1
 		return err

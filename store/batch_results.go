@@ -26,10 +26,15 @@ func (s *Store) BatchResults(ctx context.Context, id uuid.UUID) iter.Seq2[BatchR
 		for {
 			page, err := many(ctx, s, pgx.RowToStructByPos[BatchResult], `
 				SELECT `+notificationColumns+`, n.batch_row
-				FROM notifications `+seenFrom+`
-				WHERE n.batch_id = $1 AND n.id > $2
-				ORDER BY n.id
-				LIMIT $3`, id, after, resultPage)
+				FROM (
+					SELECT n.*
+					FROM batches b
+					CROSS JOIN LATERAL (
+						SELECT n.* FROM notifications n WHERE `+ofBatch+` AND n.id > $2 ORDER BY n.id LIMIT $3
+					) AS n
+					WHERE b.id = $1
+				) `+seenFrom+`
+				ORDER BY n.id`, id, after, resultPage)
 			if err != nil {
 				yield(BatchResult{}, fmt.Errorf("read results: %w", err))
 				return

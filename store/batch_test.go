@@ -448,3 +448,37 @@ func TestAPauseIsNotStarvedByClaims(t *testing.T) {
 		t.Errorf("after the pause %d more were claimed; error %v", paused.Accepted-later.Accepted, err)
 	}
 }
+
+func TestABatchIsReadWithoutWhatWasAcceptedWhileItWas(t *testing.T) {
+	s := openStore(t)
+	var between []uuid.UUID
+	amid := func(n *store.NewBatch) {
+		next := n.Recipients
+		n.Recipients = func() (store.BatchRecipient, bool, error) {
+			between = append(between, accept(t, s, notify.SMS, false))
+			return next()
+		}
+	}
+	outer := acceptBatch(t, s, 5, 5, amid)
+	var rows []int32
+	var results []uuid.UUID
+	for row, err := range s.BatchResults(t.Context(), outer.ID) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, results = append(rows, row.Row), append(results, row.ID)
+	}
+	if !slices.Equal(rows, []int32{1, 2, 3, 4, 5}) {
+		t.Errorf("the results are of rows %v", rows)
+	}
+	first := list(t, s, store.Filter{BatchID: &outer.ID}, nil, 3)
+	place := first[2].Place()
+	pages := append(ids(first), ids(list(t, s, store.Filter{BatchID: &outer.ID}, &place, 3))...)
+	slices.Reverse(pages)
+	if !slices.Equal(pages, results) {
+		t.Errorf("the pages have\n%v, the results\n%v", pages, results)
+	}
+	if len(between) != 6 || slices.Contains(results, between[2]) {
+		t.Errorf("%v were accepted meanwhile, %v belong to the batch", between, results)
+	}
+}

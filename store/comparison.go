@@ -61,7 +61,7 @@ func (s *Store) BeginComparison(ctx context.Context, check uuid.UUID) (_ *Compar
 		CROSS JOIN LATERAL (
 			SELECT min(least(n.first_claimed_at, n.sent_at)) AS first, max(greatest(n.claimed_at, n.sent_at)) AS last
 			FROM notifications n
-			WHERE n.batch_id = b.id
+			WHERE `+ofBatch+`
 		) AS sent
 		WHERE c.id = $1`, check).Scan(&c.batch, &c.Channel, &c.From, &c.asked, &from, &until)
 	if err != nil {
@@ -149,8 +149,9 @@ func (c *Comparison) Add(ctx context.Context, sends []CarrierSend) error {
 // of what was collected shows. What was sent since the comparison began ($2) is left out.
 const absent = `
 	SELECT n.id, n.batch_row, n.twilio_sid AS sid
-	FROM notifications n
-	WHERE n.batch_id = $1 AND n.twilio_sid IS NOT NULL AND n.sent_at <= $2
+	FROM batches b
+	JOIN notifications n ON ` + ofBatch + `
+	WHERE b.id = $1 AND n.twilio_sid IS NOT NULL AND n.sent_at <= $2
 		AND NOT EXISTS (SELECT FROM at_carrier c WHERE c.sid = n.twilio_sid)`
 
 // Absent gives the SIDs of some of the notifications that the list does not show: what still waits in
@@ -218,9 +219,10 @@ func (c *Comparison) compare(ctx context.Context, tx pgx.Tx, missing []string) e
 		{`
 			INSERT INTO differences
 			SELECT DISTINCT ON (u.sid) $2, 2, n.id, n.batch_row, u.sid, u.word, u.created_at
-			FROM unowned u
-			JOIN notifications n ON n.batch_id = $1 AND n.to_number = u.to_number
-			WHERE NOT EXISTS (SELECT FROM differences d WHERE d.sid = u.sid)
+			FROM batches b
+			JOIN notifications n ON ` + ofBatch + `
+			JOIN unowned u ON u.to_number = n.to_number
+			WHERE b.id = $1 AND NOT EXISTS (SELECT FROM differences d WHERE d.sid = u.sid)
 			ORDER BY u.sid, n.status = 'SKIPPED', n.twilio_sid IS NOT NULL, n.batch_row`, []any{c.batch, ExtraAtCarrier}},
 		{`
 			INSERT INTO differences
@@ -238,7 +240,12 @@ func (c *Comparison) compare(ctx context.Context, tx pgx.Tx, missing []string) e
 			[]any{c.batch, StatusDiffers}},
 		{`
 			UPDATE carrier_checks SET
-				compared = (SELECT count(*) FROM notifications n WHERE n.batch_id = $1 AND n.twilio_sid IS NOT NULL AND n.sent_at <= $2),
+				compared = (
+					SELECT count(*)
+					FROM batches b
+					JOIN notifications n ON ` + ofBatch + `
+					WHERE b.id = $1 AND n.twilio_sid IS NOT NULL AND n.sent_at <= $2
+				),
 				listed = (SELECT count(*) FROM at_carrier),
 				unverified = (SELECT count(*) FROM (` + absent + `) AS absent) - d.missing,
 				second_sids = d.second_sids, extra = d.extra, missing = d.missing, status_differs = d.differing

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -34,6 +35,28 @@ func newIDAt(at time.Time) (uuid.UUID, error) {
 	copy(id[:6], first[:6])
 	id[6], id[7] = 0x70|first[6], first[7]
 	return id, nil
+}
+
+// idRange is from the lowest to the highest of some ids.
+type idRange struct{ first, last uuid.UUID }
+
+// add extends the range to an id. The zero value has none.
+func (r *idRange) add(id uuid.UUID) {
+	if r.first == uuid.Nil || bytes.Compare(id[:], r.first[:]) < 0 {
+		r.first = id
+	}
+	if bytes.Compare(id[:], r.last[:]) > 0 {
+		r.last = id
+	}
+}
+
+// idsAt is the range of all ids that name the fraction of a moment.
+func idsAt(at time.Time) idRange {
+	r := idRange{first: firstIDAt(at), last: firstIDAt(at)}
+	for i := 8; i < len(r.last); i++ {
+		r.last[i] = 0xff
+	}
+	return r
 }
 
 // firstIDAt is the bound between the ids made before a moment and those made then or later.

@@ -61,6 +61,11 @@ func TestIDsAreInTheOrderOfTheMomentsThatTheyName(t *testing.T) {
 		if off := CreatedAt(id).Sub(a); off < -time.Microsecond || off > time.Microsecond {
 			t.Fatalf("an id of %v names %v", a, CreatedAt(id))
 		}
+		at := idsAt(a)
+		grown := at
+		if grown.add(id); grown != at {
+			t.Fatalf("%s is outside of the ids that name %v, %v", id, a, at)
+		}
 		bound := firstIDAt(b)
 		if later, order := !a.Before(b), bytes.Compare(id[:], bound[:]) >= 0; later != order {
 			t.Fatalf("%v is not before %v: %v; its id is not before the bound: %v", a, b, later, order)

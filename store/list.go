@@ -47,7 +47,7 @@ func (s *Store) Notifications(ctx context.Context, filter Filter, after *Place, 
 }
 
 // query asks for a page. Of several statuses it takes a page each and merges them, so that each is
-// read along an index of its own. Statuses are constants in the text: the planner uses a partial
+// read along an index of its own; of several batches too, each of which has its own part of the ledger. Statuses are constants in the text: the planner uses a partial
 // index only where it can see that the index has all it needs.
 func (f Filter) query(after *Place, limit int) (sql string, args []any) {
 	arg := func(value any) string {
@@ -71,11 +71,15 @@ func (f Filter) query(after *Place, limit int) (sql string, args []any) {
 	if f.Reference != nil {
 		where("n.reference = " + arg(*f.Reference))
 	}
+	var batches []string
 	if f.BatchID != nil {
-		where("n.batch_id = " + arg(*f.BatchID))
+		batches = append(batches, "b.id = "+arg(*f.BatchID))
 	}
 	if f.ScheduleID != nil {
-		where("n.batch_id IN (SELECT id FROM batches WHERE schedule_id = " + arg(*f.ScheduleID) + ")")
+		batches = append(batches, "b.schedule_id = "+arg(*f.ScheduleID))
+	}
+	if batches != nil {
+		where(ofBatch)
 	}
 	if after != nil {
 		where("n.id < " + arg(after.ID))
@@ -89,7 +93,12 @@ func (f Filter) query(after *Place, limit int) (sql string, args []any) {
 		if len(all) > 0 {
 			text += " WHERE " + strings.Join(all, " AND ")
 		}
-		pages = append(pages, "("+text+" ORDER BY n.id DESC LIMIT "+most+")")
+		text += " ORDER BY n.id DESC LIMIT " + most
+		if batches != nil {
+			text = "SELECT n.* FROM batches b CROSS JOIN LATERAL (" + text + ") n" +
+				" WHERE " + strings.Join(batches, " AND ") + " ORDER BY n.id DESC LIMIT " + most
+		}
+		pages = append(pages, "("+text+")")
 	}
 	return `
 		SELECT ` + notificationColumns + `

@@ -43,14 +43,14 @@ func WriteListBatch(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipient
 	if err != nil {
 		return fmt.Errorf("read the list's parameters: %w", err)
 	}
-	sent, twins, rejected, first, err := copyList(ctx, tx, n, to, refused, unfit)
+	written, err := copyList(ctx, tx, n, to, refused, unfit)
 	switch {
 	case err != nil:
 		return fmt.Errorf("copy list: %w", err)
-	case sent == 0:
+	case written.sent == 0:
 		return ErrNoRecipients
 	}
-	return insertBatch(ctx, tx, n, sent, twins, rejected, first)
+	return insertBatch(ctx, tx, n, written)
 }
 
 // refusedNumbers are the kinds of numbers on the list that cannot be sent to.
@@ -119,15 +119,14 @@ func lacks(names, pattern string) string {
 // blankPattern is what values match that are blank as notify.IsBlank has it.
 var blankPattern = "^[" + notify.BlankCharacters + "]*$"
 
-// copyList writes the notifications and returns how many are sent, how many are not because they are
-// twins, and how many members were rejected, with the first of them. Their ids name the moment at which
-// the transaction began, as ids do, and then the row, so that they have the members' order.
-func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, refused []notify.InvalidNumberError, unfit []unfitValue) (sent, twins, rejected int, first []Rejected, err error) {
+// copyList writes the notifications. Their ids name the moment at which the transaction began, as ids do,
+// and then the row, so that they have the members' order.
+func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, refused []notify.InvalidNumberError, unfit []unfitValue) (w batchWritten, err error) {
 	var now time.Time
 	if err := tx.QueryRow(ctx, `SELECT now()`).Scan(&now); err != nil {
-		return 0, 0, 0, nil, err
+		return w, err
 	}
-	made := firstIDAt(now)
+	w.ids = idsAt(now)
 	rows, err := tx.Query(ctx, `
 		WITH unfit AS MATERIALIZED (
 			SELECT m.id, min(u.place) AS place
@@ -178,28 +177,28 @@ func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, ref
 		column(refused, func(e notify.InvalidNumberError) string { return e.Code }),
 		BatchWorkflowID(n.ID), notify.CodeDuplicate, notify.LedgerMessage(notify.CodeDuplicate, n.Channel, ""), MaxRejected,
 		column(unfit, func(u unfitValue) string { return u.Name }), column(unfit, func(u unfitValue) string { return u.value }),
-		hex.EncodeToString(made[:8]), blankPattern)
+		hex.EncodeToString(w.ids.first[:8]), blankPattern)
 	if err != nil {
-		return 0, 0, 0, nil, err
+		return w, err
 	}
 	var row, place *int
 	var code, region, kind *string
 	var missing, blank []string
-	_, err = pgx.ForEachRow(rows, []any{&sent, &twins, &rejected, &row, &code, &region, &kind, &missing, &blank, &place}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&w.sent, &w.twins, &w.rejected, &row, &code, &region, &kind, &missing, &blank, &place}, func() error {
 		switch {
 		case row == nil: // none is rejected
 		case code != nil:
 			invalid := notify.InvalidNumberError{Code: *code, Region: *region, Kind: notify.PhoneKind(*kind)}
-			first = append(first, Rejected{*row, *code, invalid.Error()})
+			w.firstRejected = append(w.firstRejected, Rejected{*row, *code, invalid.Error()})
 		case len(missing)+len(blank) > 0:
 			misfit := notify.ParamsError{Missing: missing, Blank: blank}
-			first = append(first, Rejected{*row, CodeParamMissing, misfit.Error()})
+			w.firstRejected = append(w.firstRejected, Rejected{*row, CodeParamMissing, misfit.Error()})
 		default:
-			first = append(first, Rejected{*row, notify.CodeParamKind, unfit[*place-1].Error()})
+			w.firstRejected = append(w.firstRejected, Rejected{*row, notify.CodeParamKind, unfit[*place-1].Error()})
 		}
 		return nil
 	})
-	return sent, twins, rejected, first, err
+	return w, err
 }
 
 // CodeParamMissing is the code of a rejected row that lacks a parameter of the template, or has a blank one.

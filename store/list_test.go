@@ -164,6 +164,9 @@ func TestNoPageReadsTheWholeLedger(t *testing.T) {
 		"a number":           {ToHash: []byte("0123456789abcdef")},
 		"failed to it":       {ToHash: []byte("0123456789abcdef"), Statuses: []notify.Status{notify.Failed}},
 		"a reference":        {Reference: &reference},
+		"a batch":            {BatchID: &after.ID},
+		"failed in a batch":  {BatchID: &after.ID, Statuses: []notify.Status{notify.Failed}},
+		"a schedule":         {ScheduleID: new(int64(1))},
 		"what went wrong":    {Statuses: []notify.Status{notify.Failed, notify.Unknown}},
 		"everything by name": {Statuses: notify.Statuses},
 	}

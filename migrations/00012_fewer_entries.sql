@@ -1,0 +1,17 @@
+-- +goose Up
+
+-- Every delivered row of a batch is written four times, and each time into every index that has it.
+
+-- The ids of notifications have the order of acceptance, so those of a batch stand close together:
+-- between its first and its last one there is nothing but what was accepted at the same time. A batch
+-- knows these two, and its rows are read along the primary key.
+ALTER TABLE batches ADD COLUMN first_id uuid, ADD COLUMN last_id uuid;
+UPDATE batches b SET
+    first_id = (SELECT n.id FROM notifications n WHERE n.batch_id = b.id ORDER BY n.id LIMIT 1),
+    last_id = (SELECT n.id FROM notifications n WHERE n.batch_id = b.id ORDER BY n.id DESC LIMIT 1);
+ALTER TABLE batches ALTER COLUMN first_id SET NOT NULL, ALTER COLUMN last_id SET NOT NULL;
+DROP INDEX notifications_of_batch;
+
+-- +goose Down
+CREATE INDEX notifications_of_batch ON notifications (batch_id, id) WHERE batch_id IS NOT NULL;
+ALTER TABLE batches DROP COLUMN first_id, DROP COLUMN last_id;
