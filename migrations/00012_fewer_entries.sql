@@ -12,6 +12,14 @@ UPDATE batches b SET
 ALTER TABLE batches ALTER COLUMN first_id SET NOT NULL, ALTER COLUMN last_id SET NOT NULL;
 DROP INDEX notifications_of_batch;
 
+-- Rows that nobody owns are looked for by other indexes. And a statement that does not name an owner
+-- cannot be planned along this one, which it was when nothing was outstanding at the time of a vacuum.
+DROP INDEX notifications_outstanding;
+CREATE INDEX notifications_outstanding ON notifications (workflow_id)
+    WHERE workflow_id IS NOT NULL AND status IN ('ACCEPTED', 'SENDING', 'PENDING');
+
 -- +goose Down
+DROP INDEX notifications_outstanding;
+CREATE INDEX notifications_outstanding ON notifications (workflow_id) WHERE status IN ('ACCEPTED', 'SENDING', 'PENDING');
 CREATE INDEX notifications_of_batch ON notifications (batch_id, id) WHERE batch_id IS NOT NULL;
 ALTER TABLE batches DROP COLUMN first_id, DROP COLUMN last_id;

@@ -84,6 +84,43 @@ func TestEveryStatementIsPlannedOnceForALedgerOfAnySize(t *testing.T) {
 	}
 }
 
+// With the statistics of some moments the index of workflows looks as good as that of what is still to be
+// sent, and is not: it has all of the shard that is not final.
+func TestAClaimOfAShardReadsOnlyWhatIsStillToBeSent(t *testing.T) {
+	s, db := openPlanned(t)
+	for _, moment := range []string{"the ledger is empty", "a batch is accepted", "it was canceled"} {
+		switch moment {
+		case "a batch is accepted":
+			acceptBatch(t, s, 500, 500)
+		case "it was canceled":
+			if _, err := db.Exec(t.Context(), `UPDATE notifications SET status = 'CANCELED', settled_at = now()`); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := db.Exec(t.Context(), `VACUUM ANALYZE`); err != nil {
+			t.Fatal(err)
+		}
+		noClaim(t, s, store.ClaimTerms{Owner: store.Owner{WorkflowID: store.ShardWorkflowID(uuid.New(), 0)}, Limit: 64, Lease: time.Minute, Ahead: time.Second})
+		prepared, err := s.Prepared(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range prepared {
+			if !strings.Contains(p.SQL, "claim_token = gen_random_uuid()") {
+				continue
+			}
+			plan, err := s.Plan(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.Join(plan, "\n")
+			if strings.Contains(text, "notifications_outstanding") || !strings.Contains(text, "notifications_of_batch_accepted") {
+				t.Errorf("when %s, it is planned as\n%s", moment, text)
+			}
+		}
+	}
+}
+
 func single(t testing.TB, s *store.Store) {
 	t.Helper()
 	id := accept(t, s, notify.SMS, false)
