@@ -18,7 +18,20 @@ DROP INDEX notifications_outstanding;
 CREATE INDEX notifications_outstanding ON notifications (workflow_id)
     WHERE workflow_id IS NOT NULL AND status IN ('ACCEPTED', 'SENDING', 'PENDING');
 
+-- Whom a notification is for is written once, here: by its random hashes an index of the ledger had a page
+-- of its own for nearly every entry. Every statement that adds notifications adds these.
+CREATE TABLE notification_recipients (
+    to_hash         bytea NOT NULL, -- as in notifications
+    notification_id uuid  NOT NULL
+);
+INSERT INTO notification_recipients (to_hash, notification_id)
+SELECT to_hash, id FROM notifications ORDER BY to_hash, id;
+ALTER TABLE notification_recipients ADD PRIMARY KEY (to_hash, notification_id);
+DROP INDEX notifications_recipient;
+
 -- +goose Down
+CREATE INDEX notifications_recipient ON notifications (to_hash, id);
+DROP TABLE notification_recipients;
 DROP INDEX notifications_outstanding;
 CREATE INDEX notifications_outstanding ON notifications (workflow_id) WHERE status IN ('ACCEPTED', 'SENDING', 'PENDING');
 CREATE INDEX notifications_of_batch ON notifications (batch_id, id) WHERE batch_id IS NOT NULL;

@@ -56,7 +56,7 @@ func TestAnOlderBinarySaysThatTheSchemaIsNewer(t *testing.T) {
 	}
 }
 
-func TestABatchThatExistsLearnsBetweenWhichIdsItsNotificationsAre(t *testing.T) {
+func TestNotificationsThatExistAreFoundByTheirBatchAndNumber(t *testing.T) {
 	url := devstacktest.Postgres(t)
 	if _, err := migrations.Up(t.Context(), url); err != nil {
 		t.Fatal(err)
@@ -93,6 +93,12 @@ func TestABatchThatExistsLearnsBetweenWhichIdsItsNotificationsAre(t *testing.T) 
 		}
 		if want := "1 11 31, 2 12 32"; ids != want {
 			t.Errorf("the batches and their ids are %s, want %s", ids, want)
+		}
+		var missing int
+		if err := db.QueryRow(t.Context(), `
+			SELECT count(*) FROM notifications n LEFT JOIN notification_recipients r ON r.to_hash = n.to_hash AND r.notification_id = n.id
+			WHERE r.to_hash IS NULL`).Scan(&missing); err != nil || missing > 0 {
+			t.Errorf("%d notifications are not found by their numbers, error %v", missing, err)
 		}
 		takeBack(t, url, fewerEntries)
 	}

@@ -38,7 +38,10 @@ func (s *Store) AddFound(ctx context.Context, found ...Found) ([]Settled, error)
 					twilio_sid, created_at, send_at, started_at, sent_at, found_at)
 				VALUES ($1, $2, 'PENDING', $3, $4, $5, $6, $7, $8, $9, $9, clock_timestamp(), $9, clock_timestamp())
 				ON CONFLICT DO NOTHING
-				RETURNING id, status, twilio_sid
+				RETURNING id, to_hash, status, twilio_sid
+			), recipient AS (
+				INSERT INTO notification_recipients (to_hash, notification_id)
+				SELECT to_hash, id FROM row
 			)
 			INSERT INTO notification_events (notification_id, kind, status, source, twilio_sid)
 			SELECT id, $10, status, $11, twilio_sid FROM row`,
@@ -79,6 +82,10 @@ func (s *Store) takeOver(ctx context.Context, settled *Settled, found uuid.UUID)
 			USING row AS ours, row AS theirs
 			WHERE ours.id = $1 AND ours.twilio_sid IS NULL AND theirs.id = $2 AND theirs.found_at IS NOT NULL AND n.id = theirs.id
 			RETURNING n.*
+		), recipient AS (
+			DELETE FROM notification_recipients r
+			USING found
+			WHERE r.to_hash = found.to_hash AND r.notification_id = found.id
 		), ours AS (
 			UPDATE notifications n SET
 				twilio_sid = found.twilio_sid, sent_at = least(n.sent_at, found.sent_at), updated_at = clock_timestamp()

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,9 @@ func TestASendFoundAtTheCarrierBecomesARow(t *testing.T) {
 	if err != nil || n.Status != notify.Success || n.TwilioSID == nil || *n.TwilioSID != sid || n.WorkflowID != nil {
 		t.Errorf("the row is %+v, error %v: want it settled, with the SID and without a workflow", n, err)
 	}
+	if byNumber := ids(list(t, s, store.Filter{ToHash: []byte(recipient.E164)}, nil, 10)); !slices.Equal(byNumber, []uuid.UUID{found.ID}) {
+		t.Errorf("by its number %v is found, want %s", byNumber, found.ID)
+	}
 	if again, err := find(t, s, sid, "delivered"); err != nil || again.ID != uuid.Nil {
 		t.Errorf("found once more: %+v, error %v: want nothing", again, err)
 	}
@@ -49,7 +53,7 @@ func TestASendFoundAtTheCarrierBecomesARow(t *testing.T) {
 }
 
 func TestALateReceiptTakesAFoundSendOver(t *testing.T) {
-	s := openStore(t)
+	s, db := openLedger(t)
 	id, sid := accept(t, s, notify.SMS, false), newSID("SM")
 	found, err := find(t, s, sid, "delivered")
 	if err != nil {
@@ -67,6 +71,9 @@ func TestALateReceiptTakesAFoundSendOver(t *testing.T) {
 	}
 	if _, err := s.Notification(t.Context(), found.ID); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the found row is still there: %v", err)
+	}
+	if n := count(t, db, `SELECT count(*) FROM notification_recipients`); n != 1 {
+		t.Errorf("%d notifications are found by their numbers, want ours", n)
 	}
 	events, err := s.Events(t.Context(), id)
 	if err != nil {

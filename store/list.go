@@ -46,6 +46,10 @@ func (s *Store) Notifications(ctx context.Context, filter Filter, after *Place, 
 	return page, nil
 }
 
+// toNumber joins to a number's hash r its notifications n, one by one, so that what it is not sent is not
+// looked at, whatever else is asked for.
+const toNumber = "notification_recipients r CROSS JOIN LATERAL (SELECT n.* FROM notifications n WHERE n.id = r.notification_id OFFSET 0) n"
+
 // query asks for a page. Of several statuses it takes a page each and merges them, so that each is
 // read along an index of its own; of several batches too, each of which has its own part of the ledger. Statuses are constants in the text: the planner uses a partial
 // index only where it can see that the index has all it needs.
@@ -54,19 +58,23 @@ func (f Filter) query(after *Place, limit int) (sql string, args []any) {
 		args = append(args, value)
 		return fmt.Sprintf("$%d", len(args))
 	}
+	from, id := "notifications n", "n.id"
+	if f.ToHash != nil {
+		from, id = toNumber, "r.notification_id"
+	}
 	var conditions []string
 	where := func(condition string) { conditions = append(conditions, condition) }
 	if f.Channel != "" {
 		where("n.channel = " + arg(f.Channel))
 	}
 	if !f.CreatedFrom.IsZero() {
-		where("n.id >= " + arg(firstIDAt(f.CreatedFrom)))
+		where(id + " >= " + arg(firstIDAt(f.CreatedFrom)))
 	}
 	if !f.CreatedTo.IsZero() {
-		where("n.id < " + arg(firstIDAt(f.CreatedTo)))
+		where(id + " < " + arg(firstIDAt(f.CreatedTo)))
 	}
 	if f.ToHash != nil {
-		where("n.to_hash = " + arg(f.ToHash))
+		where("r.to_hash = " + arg(f.ToHash))
 	}
 	if f.Reference != nil {
 		where("n.reference = " + arg(*f.Reference))
@@ -82,18 +90,18 @@ func (f Filter) query(after *Place, limit int) (sql string, args []any) {
 		where(ofBatch)
 	}
 	if after != nil {
-		where("n.id < " + arg(after.ID))
+		where(id + " < " + arg(after.ID))
 	}
 	most := arg(limit)
 
 	pages := make([]string, 0, len(f.Statuses))
 	for _, status := range f.conditions() {
 		all := append(slices.Clone(conditions), status...)
-		text := "SELECT n.* FROM notifications n"
+		text := "SELECT n.* FROM " + from
 		if len(all) > 0 {
 			text += " WHERE " + strings.Join(all, " AND ")
 		}
-		text += " ORDER BY n.id DESC LIMIT " + most
+		text += " ORDER BY " + id + " DESC LIMIT " + most
 		if batches != nil {
 			text = "SELECT n.* FROM batches b CROSS JOIN LATERAL (" + text + ") n" +
 				" WHERE " + strings.Join(batches, " AND ") + " ORDER BY n.id DESC LIMIT " + most
@@ -107,10 +115,17 @@ func (f Filter) query(after *Place, limit int) (sql string, args []any) {
 		LIMIT ` + most, args
 }
 
-// conditions are those of each status that is asked for; those of one page when any will do.
+// conditions are those of each status that is asked for; those of one page when any will do. What is
+// accepted has one index for singles and one for batches.
 func (f Filter) conditions() [][]string {
-	const held = "(n.sender_id IN (SELECT id FROM senders WHERE stopped_at IS NOT NULL)" +
-		" OR n.batch_id IS NOT NULL AND n.batch_id IN (SELECT id FROM batches WHERE paused_at IS NOT NULL))"
+	const (
+		accepted = "n.status = 'ACCEPTED'"
+		single   = "n.batch_id IS NULL"
+		ofBatch  = "n.batch_id IS NOT NULL"
+		stopped  = "n.sender_id IN (SELECT id FROM senders WHERE stopped_at IS NOT NULL)"
+		held     = "(" + stopped + " OR n.batch_id IN (SELECT id FROM batches WHERE paused_at IS NOT NULL))"
+	)
+	singles := f.BatchID == nil && f.ScheduleID == nil
 	var all [][]string
 	for _, status := range notify.Statuses { // in this order, and each once
 		if !slices.Contains(f.Statuses, status) {
@@ -118,9 +133,15 @@ func (f Filter) conditions() [][]string {
 		}
 		switch status {
 		case notify.Held:
-			all = append(all, []string{"n.status = 'ACCEPTED'", held})
+			all = append(all, []string{accepted, ofBatch, held})
+			if singles {
+				all = append(all, []string{accepted, single, stopped})
+			}
 		case notify.Accepted:
-			all = append(all, []string{"n.status = 'ACCEPTED'", "NOT " + held})
+			all = append(all, []string{accepted, ofBatch, "NOT " + held})
+			if singles {
+				all = append(all, []string{accepted, single, "NOT " + stopped})
+			}
 		default:
 			all = append(all, []string{"n.status = '" + string(status) + "'"})
 		}

@@ -126,6 +126,53 @@ func TestFiltersChooseWhatFitsAllOfThem(t *testing.T) {
 	}
 }
 
+func TestWhateverIsAcceptedIsFoundByItsNumber(t *testing.T) {
+	s := openStore(t)
+	someone := named(1, 1, "A")
+	hash := someone.ToHash
+	var want []uuid.UUID
+	for _, once := range []*store.Once{nil, {Key: "k", Answer: func(store.Notification) (store.Answer, error) { return store.Answer{}, nil }}} {
+		n := plain(t, s)
+		n.ToHash, n.Once = hash, once
+		acceptAll(t, s, n)
+		want = append(want, n.ID)
+	}
+	b := acceptBatch(t, s, 3, 3, func(n *store.NewBatch) {
+		next := n.Recipients
+		n.Recipients = func() (store.BatchRecipient, bool, error) {
+			to, ok, err := next()
+			if to.Row == 2 {
+				to.ToHash, want = hash, append(want, to.ID)
+			}
+			return to, ok, err
+		}
+	})
+	terms, due := dueNow(daily(t, s, someone, named(2, 2, "B")))
+	run, _, err := s.RunSchedule(t.Context(), createSchedule(t, s, terms).ID, due, settings(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row, err := range s.BatchResults(t.Context(), *run.BatchID) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row.Row == 1 {
+			want = append(want, row.ID)
+		}
+	}
+	slices.Reverse(want)
+	if got := ids(list(t, s, store.Filter{ToHash: hash}, nil, 10)); !slices.Equal(got, want) {
+		t.Errorf("the number's notifications are\n%v, want\n%v", got, want)
+	}
+	place := read(t, s, want[1]).Place()
+	if got := ids(list(t, s, store.Filter{ToHash: hash}, &place, 10)); !slices.Equal(got, want[2:]) {
+		t.Errorf("after a page they are\n%v, want\n%v", got, want[2:])
+	}
+	if got := ids(list(t, s, store.Filter{ToHash: hash, BatchID: &b.ID}, nil, 10)); !slices.Equal(got, want[1:2]) {
+		t.Errorf("in the batch they are\n%v, want\n%v", got, want[1:2])
+	}
+}
+
 const planRows = 100_000
 
 // Every page is found along an index, also with the statistics of a large ledger, in which nearly

@@ -74,7 +74,11 @@ func (s *Store) Rivals(ctx context.Context, id uuid.UUID, grace time.Duration) (
 			count(*) FILTER (WHERE doubtful AND same AND (t.claimed_at, t.id) < (n.claimed_at, n.id))
 		FROM notifications n
 		LEFT JOIN batches b ON b.id = n.batch_id
-		JOIN notifications t ON t.to_hash = n.to_hash AND t.sender_id = n.sender_id AND t.status = 'SENDING'
+		JOIN notification_recipients r ON r.to_hash = n.to_hash
+		JOIN LATERAL (
+			SELECT t.* FROM notifications t WHERE t.id = r.notification_id
+			OFFSET 0 -- of the few to the number, and not of all that are SENDING
+		) AS t ON t.sender_id = n.sender_id AND t.status = 'SENDING'
 		LEFT JOIN batches tb ON tb.id = t.batch_id
 		CROSS JOIN LATERAL (
 			SELECT t.claim_deadline <= clock_timestamp() - $2::interval AS doubtful,

@@ -63,11 +63,18 @@ func (l *Ledger) Rows(ctx context.Context, reference string) ([]Row, error) {
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Row])
 }
 
-// Unsettled counts the notifications with a reference, or of all, that have no final status.
+// Unsettled counts the notifications with a reference, or of all, that have no final status. It is asked
+// again and again, so each status is read along an index of its own.
 func (l *Ledger) Unsettled(ctx context.Context, reference string) (n int, err error) {
 	err = l.pool.QueryRow(ctx, `
-		SELECT count(*) FROM notifications
-		WHERE status IN ('ACCEPTED', 'SENDING', 'PENDING') AND ($1 = '' OR reference = $1)`, reference).Scan(&n)
+		SELECT count(*)
+		FROM (
+			SELECT reference FROM notifications WHERE status = 'ACCEPTED' AND batch_id IS NULL
+			UNION ALL SELECT reference FROM notifications WHERE status = 'ACCEPTED' AND batch_id IS NOT NULL
+			UNION ALL SELECT reference FROM notifications WHERE status = 'SENDING'
+			UNION ALL SELECT reference FROM notifications WHERE status = 'PENDING'
+		) AS unsettled
+		WHERE $1 = '' OR reference = $1`, reference).Scan(&n)
 	return n, err
 }
 
