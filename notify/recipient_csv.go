@@ -40,7 +40,7 @@ const (
 // what the file says.
 type CSVError struct {
 	Code   string
-	Row    int // the first row below the header is 1; 0: the header or the file as a whole
+	Row    int // as of a Recipient; 0: the header or the file as a whole
 	Detail string
 }
 
@@ -51,7 +51,7 @@ func (e *CSVError) OfRow() bool { return strings.HasPrefix(e.Code, "row_") }
 
 // Recipient is one row of a recipients file: who gets a notification, and with which parameters.
 type Recipient struct {
-	Row    int // the first row below the header is 1
+	Row    int // as a spreadsheet counts: the first one below the header is 1, and those that are empty count
 	To     string
 	Params map[string]string // by column; cells that are empty are empty strings
 
@@ -67,7 +67,7 @@ type RecipientReader struct {
 	csv     *csv.Reader
 	columns []string
 	to      int
-	row     int
+	above   int // lines of the file that are no rows: the header, and what line breaks in cells have added
 }
 
 // NewRecipientReader reads the header. The error is a *CSVError, or what reading from r returned.
@@ -76,14 +76,17 @@ func NewRecipientReader(r io.Reader) (*RecipientReader, error) {
 	rr := &RecipientReader{source: source, csv: csv.NewReader(source), to: -1}
 	rr.csv.FieldsPerRecord = -1
 	rr.csv.ReuseRecord = true
-	header, err := rr.record()
+	header, _, err := rr.record()
 	if errors.Is(err, io.EOF) {
 		return nil, &CSVError{Code: CSVEmpty, Detail: "the file is empty: its first row must name the columns, one of them `to`"}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if strings.Contains(strings.Join(header, ""), "\r") { // within what would be one row
+	switch names := strings.Join(header, ""); {
+	case strings.ContainsAny(names, "\x00\x1b"): // UTF-16 and UTF-32 are full of the one, ISO-2022-JP of the other
+		return nil, &CSVError{Code: CSVUnknownEncoding, Detail: unknownEncoding}
+	case strings.Contains(names, "\r"): // within what would be one row
 		return nil, &CSVError{Code: CSVWithoutTo, Detail: "the line breaks are those of old Macs, so the whole file is one row: save it as `CSV UTF-8`"}
 	}
 	if len(header) > MaxCSVColumns {
@@ -91,7 +94,7 @@ func NewRecipientReader(r io.Reader) (*RecipientReader, error) {
 	}
 	seen := map[string]bool{}
 	for i, name := range header {
-		name = norm.NFC.String(strings.TrimSpace(name))
+		name = norm.NFC.String(strings.TrimFunc(name, func(r rune) bool { return !visible(r) }))
 		if strings.EqualFold(name, "to") {
 			name, rr.to = "to", i
 		}
@@ -136,22 +139,21 @@ func (rr *RecipientReader) Columns() []string {
 // the next row can be read; any other error concerns the whole file.
 func (rr *RecipientReader) Read() (Recipient, error) {
 	for {
-		record, err := rr.record()
+		record, row, err := rr.record()
 		if errors.Is(err, io.EOF) {
 			return Recipient{}, io.EOF
 		}
-		rr.row++
 		if err != nil {
-			return Recipient{Row: rr.row}, err
+			return Recipient{Row: row}, err
 		}
 		if len(record) == 1 && strings.TrimSpace(record[0]) == "" && len(rr.columns) > 1 {
 			continue // a row of spaces, as at the end of many files
 		}
 		if len(record) != len(rr.columns) {
-			return Recipient{Row: rr.row}, &CSVError{Code: CSVRowColumnCount, Row: rr.row,
+			return Recipient{Row: row}, &CSVError{Code: CSVRowColumnCount, Row: row,
 				Detail: fmt.Sprintf("the row has %d columns and the header %d: put cells that hold commas or line breaks in quotes", len(record), len(rr.columns))}
 		}
-		recipient := Recipient{Row: rr.row, To: strings.Clone(record[rr.to])}
+		recipient := Recipient{Row: row, To: strings.Clone(record[rr.to])}
 		if len(record) > 1 {
 			recipient.Params = make(map[string]string, len(record)-1)
 			for i, cell := range record {
@@ -164,36 +166,55 @@ func (rr *RecipientReader) Read() (Recipient, error) {
 	}
 }
 
-func (rr *RecipientReader) record() ([]string, error) {
+// record reads the next record, and which row it is; the header is row 0.
+func (rr *RecipientReader) record() (record []string, row int, err error) {
 	rr.source.left = MaxCSVRecordBytes
-	record, err := rr.csv.Read()
-	at := rr.row + 1
-	if rr.columns == nil {
-		at = 0
-	}
+	record, err = rr.csv.Read()
+	row = rr.place(record, err)
 	var parse *csv.ParseError
 	var whole *CSVError
 	switch {
 	case errors.As(err, &whole): // from below
-		whole.Row = at
-		return nil, whole
+		whole.Row = row
+		return nil, row, whole
 	case errors.As(err, &parse) && errors.Is(parse.Err, csv.ErrQuote) && rr.source.ended:
-		return nil, &CSVError{Code: CSVUnclosedQuote, Row: at, Detail: "a quote that begins here is never closed, so the rest of the file would be one cell: close it"}
+		return nil, row, &CSVError{Code: CSVUnclosedQuote, Row: row, Detail: "a quote that begins here is never closed, so the rest of the file would be one cell: close it"}
 	case errors.As(err, &parse):
 		code := CSVRowMisplacedMark
-		if at == 0 {
+		if row == 0 {
 			code = CSVUnclosedQuote
 		}
-		return nil, &CSVError{Code: code, Row: at, Detail: "a quote stands within a cell: put the cell in quotes and write the quote twice"}
+		return nil, row, &CSVError{Code: code, Row: row, Detail: "a quote stands within a cell: put the cell in quotes and write the quote twice"}
 	case err != nil:
-		return nil, err
+		return nil, row, err
 	}
 	for _, cell := range record {
 		if !utf8.ValidString(cell) || strings.ContainsRune(cell, utf8.RuneError) {
-			return nil, &CSVError{Code: CSVUnknownEncoding, Row: at, Detail: unknownEncoding}
+			return nil, row, &CSVError{Code: CSVUnknownEncoding, Row: row, Detail: unknownEncoding}
 		}
 	}
-	return record, nil
+	return record, row, nil
+}
+
+// place tells, by the line on which what was just read begins, which row that is.
+func (rr *RecipientReader) place(record []string, err error) (row int) {
+	var line, breaks int
+	var parse *csv.ParseError
+	switch {
+	case errors.As(err, &parse):
+		line, breaks = parse.StartLine, parse.Line-parse.StartLine
+	case len(record) > 0:
+		line, _ = rr.csv.FieldPos(0)
+		for _, cell := range record {
+			breaks += strings.Count(cell, "\n")
+		}
+	}
+	if rr.columns == nil {
+		rr.above = line
+	}
+	row = line - rr.above
+	rr.above += breaks
+	return row
 }
 
 const unknownEncoding = "the file is neither UTF-8 nor Shift_JIS from its first row to its last: save it as `CSV UTF-8`"
@@ -218,8 +239,10 @@ func (l *recordLimit) Read(p []byte) (int, error) {
 // decode returns the file as UTF-8 without a byte order mark.
 func decode(r io.Reader) io.Reader {
 	buffered := bufio.NewReaderSize(r, sampleSize)
-	head, _ := buffered.Peek(3) // a short file is read, and its error found, below
+	head, _ := buffered.Peek(4) // a short file is read, and its error found, below
 	switch {
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("\xD0\xCF\x11\xE0")): // .xlsx, .ods, .numbers; .xls
+		return refusal{&CSVError{Code: CSVUnknownEncoding, Detail: "the file is a workbook or an archive, and no text: open it, and save it as `CSV UTF-8`"}}
 	case bytes.HasPrefix(head, []byte("\xEF\xBB\xBF")):
 		_, _ = buffered.Discard(3) // just peeked
 		return buffered
@@ -228,6 +251,11 @@ func decode(r io.Reader) io.Reader {
 	}
 	return &guess{r: buffered}
 }
+
+// refusal is a file that is not read.
+type refusal struct{ err *CSVError }
+
+func (r refusal) Read([]byte) (int, error) { return 0, r.err }
 
 // sampleSize is how much of the file, from its first byte that is not ASCII, the encoding is told by.
 const sampleSize = 64 << 10
@@ -257,7 +285,7 @@ func (g *guess) Read(p []byte) (int, error) {
 	switch {
 	case validUTF8(sample):
 		g.decoded = g.r
-	case validShiftJIS(sample):
+	case validShiftJIS(sample) && !looksLikeEUC(sample):
 		g.decoded = transform.NewReader(g.r, japanese.ShiftJIS.NewDecoder())
 	default:
 		return 0, &CSVError{Code: CSVUnknownEncoding, Detail: unknownEncoding}
@@ -282,4 +310,31 @@ func validShiftJIS(sample []byte) bool {
 	decoded := make([]byte, 3*len(sample)+utf8.UTFMax)
 	n, _, err := japanese.ShiftJIS.NewDecoder().Transform(decoded, sample, false)
 	return (err == nil || errors.Is(err, transform.ErrShortSrc)) && !bytes.ContainsRune(decoded[:n], utf8.RuneError)
+}
+
+// looksLikeEUC reports whether the sample, which is Shift_JIS too, is EUC-JP. As Shift_JIS nearly all of it
+// would be half-width kana, and of an even number wherever some follow each other. That tells the two apart
+// where there are many such runs; where there are few, pairs do that are frequent in EUC-JP and not in kana.
+func looksLikeEUC(sample []byte) bool {
+	const many = 16
+	var runs, hiragana, kanji int
+	for before := byte(0); len(sample) > 1; {
+		lead, trail := sample[0], sample[1]
+		switch {
+		case lead < utf8.RuneSelf:
+			before, sample = lead, sample[1:]
+			continue
+		case lead < 0xA1 || lead > 0xFE || trail < 0xA1 || trail > 0xFE:
+			return false
+		case lead == 0xA4: // as half-width kana a comma
+			hiragana++
+		case lead >= 0xB0 && lead <= 0xCF && trail >= 0xE0:
+			kanji++
+		}
+		if before < utf8.RuneSelf {
+			runs++
+		}
+		before, sample = trail, sample[2:]
+	}
+	return runs >= many || hiragana > 1 || kanji > 0
 }

@@ -9,8 +9,10 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
 )
 
 func readRecipients(r io.Reader) (rows []Recipient, bad []string, err error) {
@@ -34,11 +36,11 @@ func readRecipients(r io.Reader) (rows []Recipient, bad []string, err error) {
 	}
 }
 
-func encoded(t *testing.T, text, encoding string) string {
+func encoded(t *testing.T, text, in string) string {
 	t.Helper()
 	var out string
 	var err error
-	switch encoding {
+	switch in {
 	case "UTF-8":
 		return text
 	case "UTF-8 with a byte order mark":
@@ -90,6 +92,53 @@ func TestAFileOfAnotherKindIsToldWhatItIs(t *testing.T) {
 	}
 }
 
+func TestAFileThatIsNoTextOrInAnotherEncodingIsRefused(t *testing.T) {
+	const text = "to,name\r\n090-1234-5678,山田 太郎\r\n090-1234-5679,すずき\r\n"
+	in := func(e encoding.Encoding, text string) string {
+		out, err := e.NewEncoder().String(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	for name, test := range map[string]struct{ file, want string }{
+		"EUC-JP":                             {in(japanese.EUCJP, text), "neither UTF-8 nor Shift_JIS"},
+		"EUC-JP without kana":                {in(japanese.EUCJP, "to,name\n"+strings.Repeat("1,山田 太郎\n", 10)), "neither UTF-8 nor Shift_JIS"},
+		"EUC-JP, in the header too":          {in(japanese.EUCJP, strings.Replace(text, "name", "氏名", 1)), "neither UTF-8 nor Shift_JIS"},
+		"ISO-2022-JP, in the header":         {in(japanese.ISO2022JP, strings.Replace(text, "name", "氏名", 1)), "neither UTF-8 nor Shift_JIS"},
+		"UTF-16 without a byte order mark":   {in(unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), strings.Replace(text, "name", "氏名", 1)), "neither UTF-8 nor Shift_JIS"},
+		"big-endian UTF-16 without a mark":   {in(unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), text), "neither UTF-8 nor Shift_JIS"},
+		"UTF-32":                             {in(utf32.UTF32(utf32.LittleEndian, utf32.UseBOM), text), "neither UTF-8 nor Shift_JIS"},
+		"a workbook":                         {"PK\x03\x04\x14\x00\x06\x00\b\x00\x00\x00!\x00", "workbook"},
+		"a workbook of an older spreadsheet": {"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "workbook"},
+	} {
+		_, _, err := readRecipients(strings.NewReader(test.file))
+		var wrong *CSVError
+		if !errors.As(err, &wrong) || wrong.Code != CSVUnknownEncoding || !strings.Contains(wrong.Detail, test.want) {
+			t.Errorf("%s is refused with %v", name, err)
+		}
+	}
+}
+
+func TestHalfWidthKanaIsNotTakenForAnotherEncoding(t *testing.T) {
+	for _, name := range []string{"ﾔﾏﾀﾞ ﾀﾛｳ", "ﾐｱ ﾏﾙ", "髙ﾊｼ", "髙﨑 ①㈱ ～"} {
+		rows, _, err := readRecipients(strings.NewReader(encoded(t, "to,氏名\n1,"+name+"\n", "Shift_JIS")))
+		if err != nil || len(rows) != 1 || rows[0].Params["氏名"] != name {
+			t.Errorf("%s: %+v, error %v", name, rows, err)
+		}
+		if rows, _, err = readRecipients(strings.NewReader(encoded(t, "to,name\n1,"+name+" ｻﾏ\n", "Shift_JIS"))); err != nil || rows[0].Params["name"] != name+" ｻﾏ" {
+			t.Errorf("%s below a header of ASCII: %+v, error %v", name, rows, err)
+		}
+	}
+}
+
+func TestColumnsAreFoundWhateverStandsInvisiblyAroundTheirNames(t *testing.T) {
+	rows, _, err := readRecipients(strings.NewReader("\uFEFF\uFEFFto,\u3000氏名\u200b\n1,山田\n"))
+	if err != nil || len(rows) != 1 || rows[0].Params["氏名"] != "山田" {
+		t.Errorf("%+v, error %v", rows, err)
+	}
+}
+
 func TestShiftJISThatBeginsLateInTheFile(t *testing.T) {
 	text := "to,name\n" + strings.Repeat("+12025550143,Smith\n", 10_000) + "+12025550143,山田\n"
 	rows, bad, err := readRecipients(strings.NewReader(encoded(t, text, "Shift_JIS")))
@@ -126,7 +175,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 }
 
 func TestBadRowsLeaveTheGoodOnes(t *testing.T) {
-	rows, bad, err := readRecipients(strings.NewReader("TO , name\n1,a\n2\n3,c,d\n4,x\"y\n\n5,e\n"))
+	rows, bad, err := readRecipients(strings.NewReader("TO , name\n1,a\n2\n3,c,d\n4,x\"y\n5,e\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,8 +189,28 @@ func TestBadRowsLeaveTheGoodOnes(t *testing.T) {
 	if got, want := strings.Join(bad, ", "), "2 row_column_count, 3 row_column_count, 4 row_misplaced_quote"; got != want {
 		t.Errorf("bad rows are %s, want %s", got, want)
 	}
-	if rows[1].Row != 5 {
-		t.Errorf("the last row is number %d", rows[1].Row)
+}
+
+func TestRowsAreNumberedAsInASpreadsheet(t *testing.T) {
+	for name, test := range map[string]struct{ file, good, bad string }{
+		"empty lines count":                {"\n\nto,name\n\n2,a\n\r\n\r\n5,a\n", "2 5", ""},
+		"also where there is one column":   {"to\n1\n\n3\n", "1 3", ""},
+		"rows of spaces count":             {"to,name\n1,a\n  \n3,a\n", "1 3", ""},
+		"line breaks in cells do not":      {"\"to\",\"na\nme\"\n1,\"a\nb\r\n\nc\"\n2,a\n", "1 2", ""},
+		"nor those in rows that are wrong": {"to,name\n1,\"a\nb\",c\n2,a\n3,\"a\nb\"c\n4,\"a\nb\",c\"\n5,a\n", "2 5", "1 row_column_count, 3 row_misplaced_quote, 4 row_misplaced_quote"},
+		"the last may have no line break":  {"to,name\r\n\r\n2,a", "2", ""},
+	} {
+		rows, bad, err := readRecipients(strings.NewReader(test.file))
+		var good []string
+		for _, row := range rows {
+			good = append(good, fmt.Sprint(row.Row))
+			if fmt.Sprint(row.Row) != row.To {
+				t.Errorf("%s: row %d is taken for row %s", name, row.Row, row.To)
+			}
+		}
+		if got := strings.Join(good, " "); err != nil || got != test.good || strings.Join(bad, ", ") != test.bad {
+			t.Errorf("%s: good are %q, bad %q, error %v", name, got, bad, err)
+		}
 	}
 }
 
