@@ -43,6 +43,7 @@ const (
 	CodeNumberTooShort      = "phone_number_too_short"
 	CodeNumberTooLong       = "phone_number_too_long"
 	CodeNumberInvalid       = "phone_number_invalid"
+	CodeNumberRounded       = "phone_number_rounded"
 	CodeNumberHasExtension  = "phone_number_has_extension"
 	CodeCountryUnknown      = "phone_number_country_unknown"
 	CodeCountryNotAllowed   = "country_not_allowed"
@@ -68,6 +69,8 @@ func (e *InvalidNumberError) Error() string {
 		return "the phone number has too many digits: write one number, without an extension"
 	case CodeNumberInvalid:
 		return "the phone number does not exist in its country's numbering plan: check each digit"
+	case CodeNumberRounded:
+		return "a spreadsheet has rounded the phone number, as in 8.19E+11, and its last digits are lost: format the column as text, and write the number again"
 	case CodeNumberHasExtension:
 		return "the phone number has an extension, which an SMS or a call cannot reach: write the number without it"
 	case CodeCountryUnknown:
@@ -116,6 +119,8 @@ var (
 	// A mark that starts an extension ("ext. 12", "x12", "#12", ",12", ";ext=12", "内線12") and a few
 	// digits up to the end.
 	extension = regexp.MustCompile(`(?i)[0-9][^0-9]*(?:x|#|,|;|内)[^0-9]*[0-9]{1,7}[^0-9]*$`)
+	// What a spreadsheet shows, and saves, of a number that is wider than its column.
+	rounded = regexp.MustCompile(`^\s*[0-9](\.[0-9]+)?[eE]\+[0-9]+\s*$`)
 )
 
 // dialledDigits strips what people write around the digits and leaves "+819012345678" or
@@ -127,7 +132,8 @@ func dialledDigits(input string) (dialled, code string) {
 	if !utf8.ValidString(input) {
 		return "", CodeNumberUnparsable
 	}
-	text := strings.Map(foldNumberRune, input)
+	// An apostrophe keeps a spreadsheet from taking the number for one, or for a formula.
+	text := strings.TrimPrefix(strings.Map(foldNumberRune, input), "'")
 	if strings.TrimSpace(text) == "" {
 		return "", CodeNumberEmpty
 	}
@@ -144,6 +150,8 @@ func dialledDigits(input string) (dialled, code string) {
 			out.WriteRune(r)
 		case r == '-', r == '(', r == ')', r == '[', r == ']', r == '.', r == '/', unicode.IsSpace(r):
 			// Punctuation between groups of digits means nothing.
+		case rounded.MatchString(text):
+			return "", CodeNumberRounded
 		case extension.MatchString(text):
 			return "", CodeNumberHasExtension
 		default:

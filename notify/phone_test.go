@@ -25,7 +25,9 @@ func TestNumbersAsPeopleTypeThemInJapan(t *testing.T) {
 		{"090/1234/5678", mobile},
 		{"(090) 1234-5678", mobile},
 		{"090(1234)5678", mobile},
-		{"９０１２３４５６７８", mobile}, // a spreadsheet ate the 0
+		{"９０１２３４５６７８", mobile},   // a spreadsheet ate the 0
+		{"'09012345678", mobile}, // and here it was told not to
+		{"'+819012345678", mobile},
 		{"０９０－１２３４－５６７８", mobile},
 		{"０９０ー１２３４ー５６７８", mobile}, // the long vowel mark, on the same key as the dash
 		{"090ー1234ー5678", mobile},
@@ -159,6 +161,12 @@ func TestInvalidNumbersAreRefusedWithACode(t *testing.T) {
 		{"090①2345678", CodeNumberUnparsable},
 		{"090-1234-5678, 080-1234-5678", CodeNumberUnparsable},
 		{"📞", CodeNumberUnparsable},
+
+		{"8.19E+11", CodeNumberRounded},
+		{"9.01235E+09", CodeNumberRounded},
+		{" ８．１９ｅ＋１１", CodeNumberRounded},
+		{"9E+09", CodeNumberRounded},
+		{"8.19E", CodeNumberUnparsable},
 
 		{"110", CodeNumberTooShort},
 		{"119", CodeNumberTooShort},

@@ -27,7 +27,7 @@ func TestBadBatches(t *testing.T) {
 		{"no file", plain, "", 400, "request_empty"},
 		{"a file of spaces", plain, "\n\n", 400, "csv_empty"},
 		{"a header only", plain, "to\n", 422, "batch_has_no_recipients"},
-		{"bad rows only", plain, "to\nx\n1\n", 422, "phone_number_unparsable at /recipients/0, phone_number_too_short at /recipients/1"},
+		{"bad rows only", plain, "to\nx\n1\n\n8.19E+11\n", 422, "phone_number_unparsable at /recipients/0, phone_number_too_short at /recipients/1, phone_number_rounded at /recipients/3"},
 		{"no column of numbers", plain, "phone\n09012345678\n", 422, "csv_without_to"},
 		{"a column twice", plain, "to,a,a\n1,2,3\n", 422, "csv_duplicate_column"},
 		{"a column without a name", plain, "to,,a\n1,2,3\n", 422, "csv_unnamed_column"},
