@@ -119,6 +119,7 @@ func TestBadInput(t *testing.T) {
 
 		{"an empty number", send, to(" "), 422, "phone_number_empty at /to"},
 		{"words", send, to("call me"), 422, "phone_number_unparsable at /to"},
+		{"a number that a spreadsheet rounded", send, to("8.19E+11"), 422, "phone_number_rounded at /to"},
 		{"a short number", send, to("110"), 422, "phone_number_too_short at /to"},
 		{"a long number", send, to(typed), 422, "phone_number_too_long at /to"},
 		{"a range without numbers", send, to("+1 212 155 0123"), 422, "phone_number_invalid at /to"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"reflect"
 	"strings"
@@ -53,16 +52,12 @@ func (a *API) readBatch(ctx context.Context, query url.Values, isCSV bool, body 
 	if err != nil {
 		return nil, err
 	}
+	hasRecipients := isCSV
 	if !isCSV {
-		inBody, hasRecipients, err := jsonMembers(body, recipientsField)
+		var inBody map[string]jsontext.Value
+		inBody, hasRecipients, err = jsonMembers(body, recipientsField)
 		if err != nil {
 			return nil, err
-		}
-		switch _, hasList := inBody["list_id"]; {
-		case hasList && hasRecipients:
-			return nil, problem.Only("/list_id", problem.RecipientsOrList, "give either recipients or list_id, and not both")
-		case !hasList && !hasRecipients:
-			return nil, problem.Only("/recipients", problem.Required, "the field recipients is missing: add it, or list_id")
 		}
 		for name, value := range members { // dry_run
 			inBody[name] = value
@@ -79,7 +74,7 @@ func (a *API) readBatch(ctx context.Context, query url.Values, isCSV bool, body 
 	if err := a.checkBatchContent(ctx, &wrong, req, draft); err != nil {
 		return nil, err
 	}
-	if err := a.checkBatchList(ctx, &wrong, isCSV, req.ListID); err != nil {
+	if err := a.checkBatchList(ctx, &wrong, draft, hasRecipients); err != nil {
 		return nil, err
 	}
 	if err := a.checkSender(ctx, &wrong, &draft.NewNotification); err != nil {
@@ -124,54 +119,6 @@ func notUTF8(parameter string) error {
 	return problem.Newf(problem.ParameterNotUTF8, "the parameter %s is not UTF-8: encode it so, and write each byte as %%XX", parameter)
 }
 
-// jsonMembers reads the members of the object but for those of one field, which has many: it must be an
-// array, and its syntax is checked.
-func jsonMembers(body *spool, many string) (members map[string]jsontext.Value, hasMany bool, err error) {
-	decoder := jsontext.NewDecoder(body)
-	malformed := func(err error) error { return unreadable(err, decoder.InputOffset()) }
-	switch kind := decoder.PeekKind(); kind {
-	case '{':
-	case 0:
-		_, err := decoder.ReadToken()
-		return nil, false, malformed(err)
-	default:
-		return nil, false, problem.Only("", problem.WrongType, "expected an object")
-	}
-	if _, err := decoder.ReadToken(); err != nil {
-		return nil, false, malformed(err)
-	}
-	members = map[string]jsontext.Value{}
-	for decoder.PeekKind() != '}' {
-		token, err := decoder.ReadToken()
-		if err != nil {
-			return nil, false, malformed(err)
-		}
-		name := token.String()
-		if name == many && decoder.PeekKind() == '[' {
-			hasMany = true
-			if err := decoder.SkipValue(); err != nil {
-				return nil, false, malformed(err)
-			}
-			continue
-		}
-		value, err := decoder.ReadValue()
-		if err != nil {
-			return nil, false, malformed(err)
-		}
-		if name == many {
-			return nil, false, problem.Only(pointerTo("", many), problem.WrongType, "expected an array")
-		}
-		members[name] = value.Clone()
-	}
-	if _, err := decoder.ReadToken(); err != nil {
-		return nil, false, malformed(err)
-	}
-	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, false, problem.Newf(problem.TrailingData, "something follows the JSON value at byte %d: send one JSON object and nothing after it", decoder.InputOffset())
-	}
-	return members, hasMany, body.rewind()
-}
-
 // checkBatchContent takes the body, or the template's current version.
 func (a *API) checkBatchContent(ctx context.Context, wrong *problem.Details, req batchRequest, draft *batchDraft) error {
 	checkBody(wrong, req.Body, req.TemplateID, &draft.NewNotification)
@@ -181,15 +128,23 @@ func (a *API) checkBatchContent(ctx context.Context, wrong *problem.Details, req
 	return a.checkBatchTemplate(ctx, wrong, *req.TemplateID, draft)
 }
 
-func (a *API) checkBatchList(ctx context.Context, wrong *problem.Details, isCSV bool, id *int64) error {
-	if id == nil || wrong.At("/list_id") {
-		return nil
-	}
-	if isCSV {
+// checkBatchList takes the list, where the request has no recipients of its own.
+func (a *API) checkBatchList(ctx context.Context, wrong *problem.Details, draft *batchDraft, hasRecipients bool) error {
+	switch hasList := draft.listID != nil || wrong.At("/list_id"); {
+	case hasList && draft.isCSV:
 		wrong.Add("/list_id", problem.RecipientsOrList, "the file has the recipients: leave list_id out, or send it as JSON")
-		return nil
+	case hasList && hasRecipients:
+		wrong.Add("/list_id", problem.RecipientsOrList, "give either recipients or list_id, and not both")
+	case !hasList && !hasRecipients:
+		wrong.Add(pointerTo("", recipientsField), problem.Required, "the field recipients is missing: add it, or list_id")
+	case draft.listID != nil:
+		return a.findBatchList(ctx, wrong, *draft.listID)
 	}
-	_, err := a.Store.RecipientList(ctx, *id)
+	return nil
+}
+
+func (a *API) findBatchList(ctx context.Context, wrong *problem.Details, id int64) error {
+	_, err := a.Store.RecipientList(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		wrong.Add("/list_id", problem.ListNotFound, "there is no list with this id: see GET /api/v1/lists")

@@ -192,6 +192,7 @@ func readField(wrong *problem.Details, pointer string, raw jsontext.Value, field
 	texts, isTexts := field.Addr().Interface().(*map[string]string)
 	if !isTexts {
 		if json.Unmarshal(raw, field.Addr().Interface()) != nil {
+			field.SetZero() // nothing more is said about what could not be read
 			wrong.Add(pointer, problem.WrongType, "expected "+typeName(field.Type()))
 		}
 		return
