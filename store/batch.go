@@ -121,10 +121,12 @@ const batchCounts = `(
 	) AS parts
 )`
 
-// batchSent is, of counts c, how many notifications were sent or tried.
-const batchSent = `(c.sending + c.pending + c.success + c.failed + c.unknown)`
+// batchSent is, of counts c, how many notifications were sent, or were tried in vain. What is under way
+// may be given back.
+const batchSent = `(c.pending + c.success + c.failed + c.unknown)`
 
-// rateWindow is how far back the rate of sending is measured.
+// rateWindow is how far back the rate of sending is measured: no further than to where somebody last
+// paused or resumed the batch, or changed its pace.
 const rateWindow = 10 * time.Second
 
 // batchSQL reads batches as RowToStructByPos needs them for a Batch, with the time of rateWindow as $1.

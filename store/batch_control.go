@@ -103,7 +103,9 @@ func (s *Store) controlBatch(ctx context.Context, doing string, id uuid.UUID, sq
 			return err
 		}
 		tag, err := tx.Exec(ctx, sql, append([]any{id}, args...)...)
-		done = err == nil && tag.RowsAffected() == 1
+		if done = err == nil && tag.RowsAffected() == 1; done {
+			_, err = tx.Exec(ctx, `DELETE FROM batch_samples WHERE batch_id = $1`, id) // how fast it was says no more
+		}
 		return err
 	})
 	if err != nil {

@@ -257,6 +257,50 @@ func TestABatchKeepsItsOwnPace(t *testing.T) {
 	claimShard(t, s, b, 0, 5, 3)
 }
 
+func TestTheRateOfABatchIsWhatWasSentSinceItWasLastChanged(t *testing.T) {
+	s := openStore(t)
+	b := acceptBatch(t, s, 10, 10)
+	if err := s.MarkShardsStarted(t.Context(), b.ID, 1); err != nil {
+		t.Fatal(err)
+	}
+	sends := func(what string, want bool) {
+		t.Helper()
+		if err := s.SampleBatches(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if seen, err := s.Batch(t.Context(), b.ID); err != nil || seen.SendsPerSecond > 0 != want {
+			t.Errorf("%s: %v a second, error %v", what, seen.SendsPerSecond, err)
+		}
+	}
+	sends("at first", false)
+	claims := claimShard(t, s, b, 0, 3, 3)
+	sends("what is under way is not sent yet", false)
+	for _, c := range claims {
+		settle(t, s, notify.Receipt{NotificationID: c.ID.String(), Channel: notify.SMS, Word: "queued", Source: notify.FromCreate})
+	}
+	sends("three were sent", true)
+	pause := func(ctx context.Context, id uuid.UUID) (bool, error) { return s.PauseBatch(ctx, id, nil) }
+	for _, change := range []struct {
+		name string
+		do   func(context.Context, uuid.UUID) (bool, error)
+	}{
+		{"paused", pause}, {"resumed", s.ResumeBatch},
+		{"slowed down", func(ctx context.Context, id uuid.UUID) (bool, error) {
+			return s.SetBatchPace(ctx, id, new(time.Millisecond))
+		}},
+	} {
+		done(t, change.do, b.ID, true)
+		sends(change.name, false)
+		if change.name == "paused" {
+			continue
+		}
+		for _, c := range claimShard(t, s, b, 0, 1, 1) {
+			settle(t, s, notify.Receipt{NotificationID: c.ID.String(), Channel: notify.SMS, Word: "queued", Source: notify.FromCreate})
+		}
+		sends(change.name+", and one was sent", true)
+	}
+}
+
 func TestABatchWaitsForItsTimeWhichChangesUntilTheFirstClaim(t *testing.T) {
 	s := openStore(t)
 	later := time.Now().Add(time.Hour)
