@@ -29,7 +29,7 @@ type Batch struct {
 	Total           int64            `json:"total" doc:"Notifications; rejected rows are left out."`
 	Counts          BatchCounts      `json:"counts" doc:"They add up to total."`
 	Percent         float64          `json:"percent" doc:"How much of it is final."`
-	SendsPerSecond  float64          `json:"sends_per_second" doc:"Over the last 10 seconds."`
+	SendsPerSecond  float64          `json:"sends_per_second" doc:"Over the last 10 seconds, or since it was last resumed or given a pace; 0 while it does not run."`
 	ETA             *time.Time       `json:"eta" doc:"When the last one is sent, at the present rate; null where nobody can tell."`
 	SendIntervalMS  *int64           `json:"send_interval_ms" doc:"Its own pace, in milliseconds; null: that of its sender."`
 	SendAt          time.Time        `json:"send_at" doc:"Nothing is sent before."`
@@ -128,7 +128,7 @@ func (a *API) showBatch(b store.Batch) Batch {
 	shown := Batch{
 		ID: b.ID, Name: b.Name, Channel: b.Channel, State: b.State(), PauseReason: b.PauseReason,
 		Body: b.Message, TemplateID: b.TemplateID, TemplateVersion: b.TemplateVersion, ScheduleID: b.ScheduleID,
-		Total: int64(b.Total), Counts: showCounts(b), SendsPerSecond: math.Round(10*b.SendsPerSecond) / 10,
+		Total: int64(b.Total), Counts: showCounts(b),
 		SendAt: b.SendAt, CreatedAt: b.CreatedAt, FinishedAt: b.FinishedAt,
 		RejectedCount: b.RejectedCount, Rejected: b.Rejected, IgnoredColumns: b.IgnoredColumns,
 		WorkflowID: b.WorkflowID, WorkflowURL: known(a.Starter.WorkflowURL(b.WorkflowID)),
@@ -139,7 +139,11 @@ func (a *API) showBatch(b store.Batch) Batch {
 		ms := b.SendInterval.Milliseconds()
 		shown.SendIntervalMS = &ms
 	}
-	if rate := b.SendsPerSecond; shown.State == store.BatchRunning && shown.Counts.Held == 0 && rate > 0 {
+	if shown.State != store.BatchRunning {
+		return shown
+	}
+	shown.SendsPerSecond = math.Round(10*b.SendsPerSecond) / 10
+	if rate := b.SendsPerSecond; shown.Counts.Held == 0 && rate > 0 {
 		eta := time.Now().Add(time.Duration(float64(b.Accepted) / rate * float64(time.Second))).UTC().Truncate(time.Second)
 		shown.ETA = &eta
 	}
