@@ -127,9 +127,17 @@ func TestNothingOfAPausedBatchIsClaimed(t *testing.T) {
 	s := openStore(t)
 	b := acceptBatch(t, s, 3, 1)
 	pause := func(ctx context.Context, id uuid.UUID) (bool, error) { return s.PauseBatch(ctx, id, new("wrong text")) }
+	waiting := func(want int64) {
+		t.Helper()
+		if senders, err := s.Senders(t.Context()); err != nil || len(senders) != 1 || senders[0].Waiting != want {
+			t.Errorf("the senders are %+v, error %v: want %d to wait", senders, err, want)
+		}
+	}
 	claimShard(t, s, b, 0, 1, 1)
+	waiting(2)
 	done(t, pause, b.ID, true)
 	done(t, pause, b.ID, true)
+	waiting(0)
 	claimShard(t, s, b, 1, 1, 0)
 	left, err := s.Outstanding(t.Context(), batchTerms(b, 1, 1).Owner, time.Minute, time.Second, time.Hour)
 	if err != nil || !left.Held {
@@ -149,6 +157,7 @@ func TestNothingOfAPausedBatchIsClaimed(t *testing.T) {
 	}
 	done(t, s.ResumeBatch, b.ID, true)
 	done(t, s.ResumeBatch, b.ID, true)
+	waiting(2)
 	claimShard(t, s, b, 1, 1, 1)
 	if since, err := s.BatchInFlight(t.Context(), b.ID, &before.Edge); err != nil || since != before {
 		t.Errorf("of what was in flight then, %+v is, error %v: want %+v", since, err, before)

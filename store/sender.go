@@ -18,7 +18,7 @@ type Sender struct {
 	Channel    notify.Channel
 	Address    string
 	NextSlot   *time.Time // the earliest moment of its next create; nil when it is free now
-	Waiting    int64      // accepted notifications that are due and were not claimed yet
+	Waiting    int64      // accepted notifications that are due, were not claimed yet, and are of no paused batch
 	SlowedAt   *time.Time // when the carrier last asked it to wait
 	SlowCode   *string    // by which error code or HTTP status
 	StoppedAt  *time.Time
@@ -50,7 +50,7 @@ const senderColumns = `s.id, s.channel::text, s.address,
 		+ (SELECT coalesce(sum(c.accepted), 0)
 			FROM batches b
 			CROSS JOIN LATERAL ` + batchCounts + ` AS c
-			WHERE b.sender_id = s.id AND b.finished_at IS NULL AND b.canceled_at IS NULL AND b.send_at <= clock_timestamp())::bigint,
+			WHERE b.sender_id = s.id AND b.finished_at IS NULL AND b.canceled_at IS NULL AND b.paused_at IS NULL AND b.send_at <= clock_timestamp())::bigint,
 	s.slowed_at, s.slow_code, s.stopped_at, s.stop_code, s.stop_reason`
 
 // Senders lists every sender, the oldest first.
