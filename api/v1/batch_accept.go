@@ -29,7 +29,7 @@ type BatchPreview struct {
 	Total             int              `json:"total" doc:"Notifications; rejected rows are left out."`
 	Skipped           int              `json:"skipped" doc:"Of those, duplicates, which are not sent."`
 	Segments          int              `json:"segments" doc:"SMS: what Twilio charges for, all in all."`
-	EstimatedSeconds  *int64           `json:"estimated_seconds" doc:"How long sending takes at the present pace, behind what waits already; null where there is no pace."`
+	EstimatedSeconds  *int64           `json:"estimated_seconds" doc:"How long sending takes at the present pace, behind what waits already; null where there is no pace, or the sender is stopped."`
 	RejectedCount     int              `json:"rejected_count"`
 	Rejected          []store.Rejected `json:"rejected" nullable:"false" doc:"The first 100 of them."`
 	IgnoredColumns    []string         `json:"ignored_columns,omitempty" nullable:"false"`
@@ -219,12 +219,13 @@ func (a *API) previewBatch(c *gin.Context, draft *batchDraft, rows *batchRows) e
 	if err != nil {
 		return a.fail(ctx, err)
 	}
+	stopped := false
 	for _, s := range senders {
 		if s.ID == draft.SenderID {
-			preview.WaitingBeforehand = s.Waiting
+			preview.WaitingBeforehand, stopped = s.Waiting, s.StoppedAt != nil
 		}
 	}
-	if interval := a.Settings.SendInterval(draft.Channel); interval > 0 {
+	if interval := a.Settings.SendInterval(draft.Channel); interval > 0 && !stopped {
 		seconds := int64((time.Duration(preview.WaitingBeforehand+int64(rows.total-rows.twins)) * interval).Seconds())
 		preview.EstimatedSeconds = &seconds
 	}

@@ -207,6 +207,12 @@ func TestADryRunAcceptsNothing(t *testing.T) {
 	if seen := a.Do("GET", batches, ""); len(seen.Body["items"].([]any)) != 0 {
 		t.Errorf("the list is %s", seen.Text)
 	}
+	if err := a.Store.StopSender(t.Context(), 0, true, "20003", "the account is closed"); err != nil {
+		t.Fatal(err)
+	}
+	if answer = a.Do("POST", query, file, asCSV); answer.Status != http.StatusOK || answer.Body["estimated_seconds"] != nil {
+		t.Errorf("while the sender is stopped: %s", answer.Text)
+	}
 }
 
 func TestABatchIsAcceptedOncePerKey(t *testing.T) {
