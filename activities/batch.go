@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,9 +25,9 @@ type ShardStarter interface {
 }
 
 const (
-	// carryTurn is how long one run of CarryBatch takes at most, so that the batch's details in
+	// CarryTurn is how long one run of CarryBatch takes at most, so that the batch's details in
 	// Temporal's Web UI are as fresh.
-	carryTurn = 30 * time.Second
+	CarryTurn = 30 * time.Second
 
 	// carryWindow is how many shards' rows are under way and not yet tried: the next ones are there when
 	// a slot is free, and a pause, or a death, finds few of them.
@@ -47,13 +48,15 @@ type Carried struct {
 
 // CarryBatch starts the shards of a batch, in order, in a window that moves as they send: a row that
 // was tried once, or may not be tried now, is outside of it, so one that keeps failing holds up nobody.
-// Where the batch stands is read from the ledger, so whoever takes over goes on there.
-func (a *Activities) CarryBatch(ctx context.Context, id uuid.UUID) (Carried, error) {
+// Where the batch stands is read from the ledger, so whoever takes over goes on there. It ends after the
+// turn, at most, for its details to be shown; 0, of a workflow that gives none: CarryTurn.
+func (a *Activities) CarryBatch(ctx context.Context, id uuid.UUID, turn time.Duration) (Carried, error) {
 	stopBeating := heartbeat(ctx)
 	defer stopBeating()
 	var from int32 // where the first unsent row was
-	for turn := time.Now(); ; {
-		c, err := a.Store.Carry(ctx, id, from, 2*carryTurn)
+	turn = cmp.Or(turn, CarryTurn)
+	for began := time.Now(); ; {
+		c, err := a.Store.Carry(ctx, id, from, 2*CarryTurn)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			return Carried{}, temporal.NewNonRetryableApplicationError("the ledger has no such batch", "NotFound", nil)
@@ -66,10 +69,10 @@ func (a *Activities) CarryBatch(ctx context.Context, id uuid.UUID) (Carried, err
 		carried := Carried{Done: c.Outstanding() == 0, Details: details(c)}
 		if carried.In = rest(c); carried.Done || carried.In > 0 {
 			// Whoever has to do something earlier wakes the workflow.
-			_, err := a.Store.Carry(ctx, id, from, carried.In+carryTurn)
+			_, err := a.Store.Carry(ctx, id, from, carried.In+CarryTurn)
 			return carried, err
 		}
-		if time.Since(turn) > carryTurn {
+		if time.Since(began) > turn {
 			return carried, nil
 		}
 		if c.Unsent > (carryWindow-1)*c.ShardSize {

@@ -17,13 +17,17 @@ type BatchInput struct {
 	Channel notify.Channel
 }
 
+// firstTurn is after how long a batch that has begun, or was woken, shows how far it has come. The pauses
+// grow to [activities.CarryTurn].
+const firstTurn = 2 * time.Second
+
 // Batch carries a bulk request until every notification of it is final: it has its shards started in
 // order, and shows in Temporal's Web UI how far it has come. The shards carry the notifications.
 func Batch(ctx workflow.Context, in BatchInput) error {
 	wake := workflow.GetSignalChannel(ctx, WakeSignal)
 	settled := workflow.GetSignalChannel(ctx, SettledSignal)
-	for {
-		carried, err := carryBatch(ctx, in)
+	for turn := firstTurn; ; {
+		carried, err := carryBatch(ctx, in, turn)
 		if err != nil {
 			return err
 		}
@@ -40,6 +44,9 @@ func Batch(ctx workflow.Context, in BatchInput) error {
 			return workflow.NewContinueAsNewError(ctx, Batch, in)
 		}
 		rest(ctx, carried.In, wake, settled)
+		if turn = min(2*turn, activities.CarryTurn); carried.In > 0 {
+			turn = firstTurn
+		}
 	}
 }
 
@@ -63,13 +70,13 @@ func rest(ctx workflow.Context, d time.Duration, signals ...workflow.ReceiveChan
 	selector.Select(ctx)
 }
 
-func carryBatch(ctx workflow.Context, in BatchInput) (carried activities.Carried, err error) {
+func carryBatch(ctx workflow.Context, in BatchInput, turn time.Duration) (carried activities.Carried, err error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           activities.SendQueue(in.Channel),
 		StartToCloseTimeout: 5 * time.Minute,
 		HeartbeatTimeout:    activities.HeartbeatTimeout,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second},
 	})
-	err = workflow.ExecuteActivity(ctx, a.CarryBatch, in.ID).Get(ctx, &carried)
+	err = workflow.ExecuteActivity(ctx, a.CarryBatch, in.ID, turn).Get(ctx, &carried)
 	return carried, err
 }

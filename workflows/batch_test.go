@@ -1,7 +1,9 @@
 package workflows_test
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,7 +30,7 @@ func carryBatches(t *testing.T, answers ...activities.Carried) *testsuite.TestWo
 	env := suite.NewTestWorkflowEnvironment()
 	env.RegisterActivity(&activities.Activities{})
 	for _, answer := range answers {
-		env.OnActivity(a.CarryBatch, mock.Anything, batchInput.ID).Return(answer, nil).Once()
+		env.OnActivity(a.CarryBatch, mock.Anything, batchInput.ID, mock.Anything).Return(answer, nil).Once()
 	}
 	t.Cleanup(func() { env.AssertExpectations(t) })
 	return env
@@ -49,6 +51,28 @@ func runBatch(t *testing.T, env *testsuite.TestWorkflowEnvironment, want time.Du
 func TestABatchIsCarriedTurnByTurn(t *testing.T) {
 	env := carryBatches(t, carriedOn(0), carriedOn(0), carriedOn(time.Minute), activities.Carried{Done: true})
 	runBatch(t, env, time.Minute)
+}
+
+func TestABatchShowsHowFarItIsSoonAfterItBeganOrWasWoken(t *testing.T) {
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterActivity(&activities.Activities{})
+	var turns []time.Duration
+	env.OnActivity(a.CarryBatch, mock.Anything, batchInput.ID, mock.Anything).Return(
+		func(_ context.Context, _ uuid.UUID, turn time.Duration) (activities.Carried, error) {
+			turns = append(turns, turn)
+			switch len(turns) {
+			case 6:
+				return carriedOn(time.Minute), nil
+			case 8:
+				return activities.Carried{Done: true}, nil
+			}
+			return carriedOn(0), nil
+		})
+	runBatch(t, env, time.Minute)
+	if want := []time.Duration{2, 4, 8, 16, 30, 30, 2, 4}; !slices.EqualFunc(turns, want, func(turn, s time.Duration) bool { return turn == s*time.Second }) {
+		t.Errorf("the turns are %v", turns)
+	}
 }
 
 func TestAResumptionWakesABatch(t *testing.T) {
