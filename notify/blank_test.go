@@ -23,6 +23,8 @@ func TestWhatIsNotSeenIsBlank(t *testing.T) {
 		"a byte order mark":   "\ufeff",
 		"a soft hyphen":       "\u00ad",
 		"a mark of direction": "\u200f",
+		"a Hangul filler":     "\u3164",
+		"a Braille blank":     "\u2800",
 		"several one by one":  " \u3000\u200b\t\u00a0\ufeff ",
 		"many":                strings.Repeat("\u3000", 10_000),
 	} {
