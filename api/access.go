@@ -52,13 +52,20 @@ func identify(c *gin.Context) {
 // requestIDOf is the name of the request.
 func requestIDOf(c *gin.Context) string { return c.Writer.Header().Get(requestIDHeader) }
 
+// clientClosed counts and logs a request whose client hung up before there was an answer. Nothing was
+// unavailable. The number is nginx's.
+const clientClosed = 499
+
 // observe counts and logs each request by its route. Paths, queries and bodies hold ids and numbers,
 // so they stay out.
 func observe(logger *slog.Logger) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		start := time.Now()
+		start, arrived := time.Now(), c.Request.Context()
 		c.Next()
 		took, method, route, status := time.Since(start), knownMethod(c.Request.Method), c.FullPath(), c.Writer.Status()
+		if status == http.StatusServiceUnavailable && errors.Is(arrived.Err(), context.Canceled) {
+			status = clientClosed
+		}
 		if route == "" {
 			route = "unmatched"
 		}

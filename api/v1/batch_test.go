@@ -3,8 +3,10 @@ package v1_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -384,6 +386,40 @@ func TestPauseWaitsForNoneThatWasTakenAfterSomebodyElseResumed(t *testing.T) {
 	}
 	if answer := <-answered; answer.Status != http.StatusOK || answer.Body["state"] != "running" || answer.Body["in_flight"] != 1. {
 		t.Errorf("it answers %d %s, want the batch as it is, and the one that was in flight", answer.Status, answer.Text)
+	}
+}
+
+func TestAClientThatHangsUpIsNoOutage(t *testing.T) {
+	a := apitest.Start(t)
+	id := uuid.MustParse(wantBatch(t, a.Do("POST", batches+"?channel=SMS&body=x", "to\n09012345678\n09012345679\n", asCSV), 2, 0, 0))
+	if claims, err := a.Store.Claim(t.Context(), store.ClaimTerms{Owner: store.Owner{WorkflowID: store.ShardWorkflowID(id, 0)}, Limit: 1, Lease: time.Minute}); err != nil || len(claims) != 1 {
+		t.Fatal(len(claims), err)
+	}
+	ctx, hangUp := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, "POST", a.URL+batches+"/"+id.String()+"/pause", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+apitest.Key)
+	answered := make(chan error, 1)
+	go func() {
+		answer, err := http.DefaultClient.Do(request)
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		answered <- err
+	}()
+	a.Eventually("the batch is paused, and the answer waits for what is in flight", func() bool {
+		b, err := a.Store.Batch(t.Context(), id)
+		return err == nil && b.PausedAt != nil
+	})
+	hangUp()
+	if err := <-answered; !errors.Is(err, context.Canceled) {
+		t.Errorf("it is answered: %v", err)
+	}
+	a.Eventually("the log has the request", func() bool { return strings.Contains(a.Log(), `/pause`) })
+	if log := a.Log(); !strings.Contains(log, "499") || strings.Contains(log, "503") {
+		t.Errorf("the log is %s", log)
 	}
 }
 
