@@ -33,7 +33,7 @@ func newBatchSend() *cobra.Command {
 
 The first row of the file names the columns: to, and one for each placeholder of the template. UTF-8 and
 Shift_JIS are understood, as Excel writes them. Rows that nothing can be sent to, or whose cell is blank
-where the template needs a value, are listed, by their number without the first row, and the others go
+where the template needs a value, are listed, by their number in the spreadsheet less one, and the others go
 on; the same number with the same values twice gets one. --dry-run accepts nothing and says what would be.
 
 The command shows how far the batch has come until all of it is final; stopping the command does not

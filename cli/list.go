@@ -136,7 +136,7 @@ func newListImport() *cobra.Command {
 
 The first row of the file names the columns: to, one for each parameter, and, where there are such,
 timezone and locale. UTF-8 and Shift_JIS are understood, as Excel writes them. Rows that nothing can be
-sent to are listed, by their number without the first row, and the others are kept.
+sent to are listed, by their number in the spreadsheet less one, and the others are kept.
 
 A member is a number with its parameters: the same number with other parameters is another member,
 since relatives share phones. An empty cell is an empty value, which is kept; templates that need the

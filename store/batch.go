@@ -55,7 +55,7 @@ type Batch struct {
 
 // Rejected is a row of a request that nothing can be sent to.
 type Rejected struct {
-	Row    int    `json:"row"` // the first one is 1
+	Row    int    `json:"row" doc:"Of a file: the first one below the names is 1, and empty ones count. Of a JSON array: the first element is 1."`
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
 }
