@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"log/slog"
@@ -215,5 +216,33 @@ func TestALateRequestIsRefusedCleanlyAndOneInFlightIsFinished(t *testing.T) {
 	}
 	if err := <-stopped; err != nil {
 		t.Errorf("stop: %v", err)
+	}
+}
+
+func TestAStopEndsTheStreamsOfWhoeverFollowsABatch(t *testing.T) {
+	a := apitest.Start(t)
+	accepted := a.Do("POST", "/api/v1/batches?channel=SMS&body=x", "to\n09012345678\n", "Content-Type: text/csv")
+	if accepted.Status != http.StatusAccepted {
+		t.Fatal(accepted.Text)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), "GET", a.URL+accepted.Header.Get("Location")+"/progress", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+apitest.Key)
+	stream, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	events := bufio.NewReader(stream.Body)
+	if first, err := events.ReadString('\n'); err != nil || first != "event: progress\n" {
+		t.Fatal(first, err)
+	}
+	if err := a.Stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	if rest, err := io.ReadAll(events); err != nil || strings.Contains(string(rest), "event: finished") {
+		t.Errorf("the stream ends with %v and says %s, want it to end in order, for its reader to ask again", err, rest)
 	}
 }

@@ -162,7 +162,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.engine.Se
 // Run serves on the listener until ctx ends, and then stops without losing anything. At first /readyz
 // says 503, and each connection is closed after its next answer. After DrainDelay no new connections
 // are taken and new requests are answered with 503 and Retry-After; those in flight are finished, and
-// so are the starts and signals that they set off, all within 20 s. It returns nil after a clean stop.
+// so are the starts and signals that they set off, all within 20 s; streams of events end. It returns nil after a clean stop.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           s,
@@ -186,6 +186,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
 	s.refusing.Store(true)
+	s.resources.Leave()
 	err := listener.Close()
 	<-ended // with the error of a listener that was closed
 	err = errors.Join(err, s.finishRequests(stop))

@@ -20,6 +20,7 @@ import (
 const (
 	progressInterval = time.Second
 	progressSilence  = 15 * time.Second // then a comment keeps the connection open
+	progressPatience = 5 * time.Second  // with a reader who takes no more; it would hold up the end of this process
 )
 
 // batchProgress sends the batch whenever it has changed, once a second at most, until nothing changes
@@ -37,6 +38,7 @@ func (a *API) batchProgress(c *gin.Context) error {
 	c.Header("Content-Type", "text/event-stream")
 	c.Header("X-Accel-Buffering", "no") // or a proxy would hold events back
 	c.Status(http.StatusOK)
+	timeouts := http.NewResponseController(c.Writer)
 	var last []byte
 	for silent := time.Now(); ; {
 		shown, err := json.Marshal(a.showBatch(b))
@@ -48,6 +50,7 @@ func (a *API) batchProgress(c *gin.Context) error {
 		if final {
 			event = "finished"
 		}
+		_ = timeouts.SetWriteDeadline(time.Now().Add(progressPatience)) // what cannot be set stays as it is
 		switch {
 		case final || !bytes.Equal(shown, last):
 			_, err = fmt.Fprintf(c.Writer, "event: %s\ndata: %s\n\n", event, shown)
