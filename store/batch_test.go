@@ -409,6 +409,41 @@ func TestABatchWithoutItsWorkflowGetsAnother(t *testing.T) {
 	}
 }
 
+// While its sender is stopped, the workflow of a batch looks at it every few minutes only.
+func TestABatchIsLookedAtAgainWhenItsSenderIsResumed(t *testing.T) {
+	s := openStore(t)
+	b := acceptBatch(t, s, 2, 1)
+	if err := s.MarkBatchStarted(t.Context(), b.ID, b.WorkflowID); err != nil {
+		t.Fatal(err)
+	}
+	looks := func(when string, want int) {
+		t.Helper()
+		if neglected, err := s.NeglectedBatches(t.Context(), 0, 10); err != nil || len(neglected) != want {
+			t.Fatalf("%s %d batches are to be looked at, error %v: want %d", when, len(neglected), err, want)
+		}
+	}
+	restsFor := func(d time.Duration) {
+		t.Helper()
+		if _, err := s.Carry(t.Context(), b.ID, 0, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.StopSender(t.Context(), b.SenderID, false, "30034", "not registered"); err != nil {
+		t.Fatal(err)
+	}
+	restsFor(5 * time.Minute)
+	looks("while it rests", 0)
+	if _, err := s.ResumeSender(t.Context(), b.SenderID); err != nil {
+		t.Fatal(err)
+	}
+	looks("after the resumption", 1)
+	restsFor(time.Minute)
+	if _, err := s.ResumeSender(t.Context(), b.SenderID); err != nil {
+		t.Fatal(err)
+	}
+	looks("after a resumption of what ran", 0)
+}
+
 // Claims hold the batch's row together, and a row is never free while many of them come one after the
 // other: who wants to pause must not wait until nothing is left to claim.
 func TestAPauseIsNotStarvedByClaims(t *testing.T) {
