@@ -195,6 +195,36 @@ func TestACanceledBatchIsWrittenDownInChunks(t *testing.T) {
 	}
 }
 
+// A worker marks a batch finished a moment after its last notification is final. Nobody who looks at it
+// can tell the difference, and nothing about it can be changed from then on.
+func TestABatchWithoutAnythingOutstandingIsNotControlled(t *testing.T) {
+	s := openStore(t)
+	b := acceptBatch(t, s, 1, 1)
+	c := claimShard(t, s, b, 0, 1, 1)[0]
+	settle(t, s, notify.Receipt{NotificationID: c.ID.String(), Channel: notify.SMS, Word: "delivered", Source: notify.FromWebhook})
+	done(t, s.CancelBatch, b.ID, false)
+	done(t, s.ResumeBatch, b.ID, false)
+	done(t, func(ctx context.Context, id uuid.UUID) (bool, error) { return s.PauseBatch(ctx, id, nil) }, b.ID, false)
+	done(t, func(ctx context.Context, id uuid.UUID) (bool, error) {
+		return s.SetBatchPace(ctx, id, new(time.Second))
+	}, b.ID, false)
+	if seen := wantCounts(t, s, b.ID, store.Counts{Success: 1}); seen.State() != store.BatchFinished || seen.FinishedAt != nil || seen.PausedAt != nil {
+		t.Errorf("the batch is %+v", seen)
+	}
+
+	b = acceptBatch(t, s, 1, 1)
+	one, err := s.Notifications(t.Context(), store.Filter{BatchID: &b.ID}, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Cancel(t.Context(), one[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	done(t, func(ctx context.Context, id uuid.UUID) (bool, error) {
+		return s.RescheduleBatch(ctx, id, time.Now().Add(time.Hour))
+	}, b.ID, false)
+}
+
 // TestNoClaimIsCommittedAfterAPause pauses a batch while others claim from it, and looks at what was
 // claimed when the pause returned, and later.
 func TestNoClaimIsCommittedAfterAPause(t *testing.T) {
