@@ -61,6 +61,9 @@ func progressLine(b v1.Batch) string {
 			fmt.Fprintf(&line, ", %d %s", part.n, part.name)
 		}
 	}
+	if senderStopped(b) {
+		line.WriteString(", its sender is stopped")
+	}
 	if b.SendsPerSecond > 0 {
 		fmt.Fprintf(&line, ", %.1f/s", b.SendsPerSecond)
 	}
