@@ -67,7 +67,7 @@ func (r Ref) ahead() time.Duration {
 	if r.owner().OfBatch() {
 		return batchSlotAhead
 	}
-	return slotAhead
+	return SlotAhead
 }
 
 // Activities holds what the activities work with.
@@ -169,9 +169,9 @@ func (t Terms) lease() time.Duration       { return cmp.Or(t.Lease, 15*time.Seco
 func (t Terms) answerLimit() time.Duration { return cmp.Or(t.AnswerLimit, 10*time.Second) }
 func (t Terms) turn() time.Duration        { return cmp.Or(t.Turn, 5*time.Minute) }
 
-// How far ahead a single may reserve a slot, and a batch: less, so that singles overtake it.
+// SlotAhead is how far ahead a single may reserve a slot. A batch may less, so that singles overtake it.
 const (
-	slotAhead      = time.Second
+	SlotAhead      = time.Second
 	batchSlotAhead = 500 * time.Millisecond
 )
 

@@ -126,7 +126,7 @@ func (a *Activities) awaitMore(ctx context.Context, ref Ref, room *room) bool {
 	switch {
 	case err != nil || left.Held:
 		return false // an error is met again, and returned, by whoever reads what comes next
-	case left.Accepted > 0 && left.SendIn <= slotAhead:
+	case left.Accepted > 0 && left.SendIn <= SlotAhead:
 		return sleep(ctx, max(left.SendIn, 5*time.Millisecond)) == nil
 	case ref.Adopt == 0 || room.left.Load() <= 0:
 		return false

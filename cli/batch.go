@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -17,9 +18,9 @@ import (
 func newBatchCommand() *cobra.Command {
 	group := newGroup("batch", "Send to many, and pause, slow down, resume or cancel it",
 		newBatchSend(), newBatchShow(), newBatchList(),
-		newBatchControl("pause", "Pause a batch: nothing more of it is sent until it is resumed", "todoku batch resume"),
-		newBatchControl("resume", "Let a paused batch go on", "todoku batch show"),
-		newBatchControl("cancel", "Cancel what of a batch was not sent", "todoku batch show"), newBatchPace(), newBatchReschedule(), newBatchCheck())
+		newBatchPause(),
+		newBatchControl("resume", "Let a paused batch go on", "todoku batch show", noQuery),
+		newBatchControl("cancel", "Cancel what of a batch was not sent", "todoku batch show", noQuery), newBatchPace(), newBatchReschedule(), newBatchResults(), newBatchCheck())
 	group.GroupID = groupUse
 	group.Example = `  todoku batch send --csv recipients.csv --template 3
   todoku batch pause 0190b0a0-0000-7000-8000-000000000000`
@@ -31,9 +32,23 @@ func newBatchShow() *cobra.Command {
 	return batches.command("show ID", "Show how far a batch has come", "  todoku batch show 0190b0a0-0000-7000-8000-000000000000", showing(inZone(printBatch)))
 }
 
-func newBatchControl(action, short, next string) *cobra.Command {
+func newBatchPause() *cobra.Command {
+	var reason string
+	cmd := newBatchControl("pause", "Pause a batch: nothing more of it is sent until it is resumed", "todoku batch resume", func() string {
+		if reason == "" {
+			return ""
+		}
+		return "?" + url.Values{"reason": {reason}}.Encode()
+	})
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at it meanwhile; the first one is kept")
+	return cmd
+}
+
+func noQuery() string { return "" }
+
+func newBatchControl(action, short, next string, query func() string) *cobra.Command {
 	cmd := batches.command(action+" ID", short, "  todoku batch "+action+" 0190b0a0-0000-7000-8000-000000000000", func(cmd *cobra.Command, c *client, path string) error {
-		q := asking{method: http.MethodPost, path: path + "/" + action, repeatable: true}
+		q := asking{method: http.MethodPost, path: path + "/" + action + query(), repeatable: true}
 		return printAnswer(cmd, c, q, func(out io.Writer, b v1.Batch) error {
 			text := fmt.Sprintf("batch %s is %s: %s\n", b.ID, b.State, progressLine(b))
 			if n := valueOf(b.InFlight); n > 0 {
@@ -85,8 +100,11 @@ func printBatch(out io.Writer, b v1.Batch, zone *time.Location) error {
 	rows := newTable()
 	add := rows.addKnown
 	state := string(b.State)
-	if b.PauseReason != nil {
+	switch {
+	case b.PauseReason != nil:
 		state += ": " + *b.PauseReason
+	case senderStopped(b):
+		state += ", but its sender is stopped: `todoku sender list` says why"
 	}
 	add("id", b.ID.String())
 	add("name", valueOf(b.Name))
@@ -126,6 +144,9 @@ func printBatch(out io.Writer, b v1.Batch, zone *time.Location) error {
 	add("", valueOf(b.WorkflowURL))
 	return rows.print(out)
 }
+
+// senderStopped reports whether the batch waits for its sender, and not for its own resumption.
+func senderStopped(b v1.Batch) bool { return b.Counts.Held > 0 && b.State != store.BatchPaused }
 
 type part struct {
 	name string

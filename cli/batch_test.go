@@ -106,6 +106,62 @@ func TestABatchIsShownListedAndControlled(t *testing.T) {
 	}
 }
 
+func TestABatchIsPausedForAReason(t *testing.T) {
+	term := newTerminal(t)
+	requests := standInAPI(t, says(200, batch("paused", `"held":3`)))
+	term.succeeds("batch", "pause", someID, "--reason", "文面を確認中 & 保留")
+	term.succeeds("batch", "pause", someID)
+	if got, want := (*requests)[0].Path, "/api/v1/batches/"+someID+"/pause?reason=%E6%96%87%E9%9D%A2%E3%82%92%E7%A2%BA%E8%AA%8D%E4%B8%AD+%26+%E4%BF%9D%E7%95%99"; got != want {
+		t.Errorf("asked for %s, want %s", got, want)
+	}
+	if got, want := (*requests)[1].Path, "/api/v1/batches/"+someID+"/pause"; got != want {
+		t.Errorf("without a reason asked for %s, want %s", got, want)
+	}
+}
+
+func TestABatchThatWaitsForItsSenderSaysSo(t *testing.T) {
+	term := newTerminal(t)
+	standInAPI(t, says(200, batch("running", `"held":2,"success":1`)), says(200, batch("running", `"held":2,"success":1`)), says(200, batch("paused", `"held":3`)))
+	if out := term.succeeds("batch", "show", someID); !strings.Contains(out, "running, but its sender is stopped: `todoku sender list` says why") {
+		t.Errorf("the batch is shown as\n%s", out)
+	}
+	if out := term.succeeds("batch", "resume", someID); !strings.Contains(out, "2 held, 1 success, its sender is stopped") {
+		t.Errorf("resuming it says\n%s", out)
+	}
+	if out := term.succeeds("batch", "show", someID); strings.Contains(out, "sender") {
+		t.Errorf("a paused batch is shown as\n%s", out)
+	}
+}
+
+func TestResultsAreAFileOrNothing(t *testing.T) {
+	term := newTerminal(t)
+	whole := answer{status: 200, contentType: "text/csv; charset=utf-8", body: "\ufeffrow,to,status\r\n1,090-1234-5678,SUCCESS\r\n"}
+	masked := answer{status: 200, contentType: whole.contentType, body: "\ufeffrow,to,status\r\n1,*********5678,SUCCESS\r\n"}
+	refusal := refuses(404, `{"type":"/docs#batch_not_found","title":"No such batch","status":404,"detail":"there is no batch","code":"batch_not_found"}`)
+	requests := standInAPI(t, whole, whole, masked, refusal)
+	if out := term.succeeds("batch", "results", someID); out != whole.body {
+		t.Errorf("the results are %q", out)
+	}
+	if out := term.succeeds("batch", "results", someID, "--out", "r.csv"); out != "written to r.csv\n" {
+		t.Errorf("it says %q", out)
+	}
+	if text, err := os.ReadFile("r.csv"); err != nil || string(text) != whole.body {
+		t.Errorf("the file is %q, error %v", text, err)
+	}
+	if out := term.succeeds("batch", "results", someID, "--out", "m.csv"); !strings.Contains(out, "its numbers are masked: give a key with the scope pii") {
+		t.Errorf("of a file with masked numbers it says %q", out)
+	}
+	if code, _, errOut := term.run("batch", "results", someID, "--out", "q.csv"); code != exitFailed || !strings.Contains(errOut, "there is no batch") {
+		t.Errorf("it ends with %d and says %q", code, errOut)
+	}
+	if _, err := os.Stat("q.csv"); err == nil {
+		t.Error("a file is left of what was refused")
+	}
+	if got, want := (*requests)[0].Path, "/api/v1/batches/"+someID+"/results.csv"; got != want {
+		t.Errorf("asked for %s, want %s", got, want)
+	}
+}
+
 func TestABatchIsSlowedDownAndMoved(t *testing.T) {
 	term := newTerminal(t)
 	own := strings.Replace(batch("running", `"accepted":3`), `"total"`, `"send_interval_ms":2000,"total"`, 1)
@@ -188,8 +244,8 @@ func TestBatchUsage(t *testing.T) {
 	term := newTerminal(t)
 	for _, args := range [][]string{
 		{"send"}, {"send", "--csv", "x"}, {"send", "--body", "x"}, {"send", "--csv", "x", "--list", "1", "--body", "x"}, {"send", "--csv", "x", "--body", "x", "--template", "1"}, {"send", "--csv", "x", "--body", "x", "--send-at", "soon"},
-		{"show"}, {"show", "1"}, {"pause", "x"}, {"check"}, {"check", "x"},
-		{"pace", someID}, {"pace", someID, "--interval", "2"}, {"pace", someID, "--interval", "1ns"}, {"pace", "x", "--interval", "2s"}, {"reschedule", someID}, {"reschedule", someID, "--send-at", "soon"},
+		{"show"}, {"show", "1"}, {"pause", "x"}, {"check"}, {"check", "x"}, {"results"}, {"results", "x"}, {"results", someID, "x"},
+		{"pace", someID}, {"pace", someID, "--interval", "2"}, {"pace", someID, "--interval", "1ns"}, {"pace", someID, "--interval", "-1s"}, {"pace", someID, "--interval", "61m"}, {"pace", "x", "--interval", "2s"}, {"reschedule", someID}, {"reschedule", someID, "--send-at", "soon"},
 		{"send", "--csv", "x", "--body", "x", "--idempotency-key", ""}, {"list", "--limit", "0"},
 	} {
 		if code, _, errOut := term.run(append([]string{"batch"}, args...)...); code != exitUsage || errOut == "" {

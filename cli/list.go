@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -171,52 +169,16 @@ func newListExport() *cobra.Command {
 			if path == "" {
 				return c.download(cmd.Context(), list+"/members.csv", cmd.OutOrStdout())
 			}
-			return downloadTo(cmd, c, list+"/members.csv", path)
+			return downloadTo(cmd, c, list+"/members.csv", path, func(first []string) string {
+				if masked(first[0]) {
+					return "its numbers are masked, and it cannot be imported: give a key with the scope pii to have them whole\n"
+				}
+				return ""
+			})
 		})
 	cmd.Long = `Write a list's members as a file that can be imported.
 
 Numbers are masked unless the key has the scope pii; a file with masked numbers cannot be imported.`
 	cmd.Flags().StringVar(&path, "out", "", "the `file` to write; standard output, where there is none")
 	return cmd
-}
-
-// downloadTo leaves a file only when all of it has arrived.
-func downloadTo(cmd *cobra.Command, c *client, from, to string) error {
-	partial := to + ".part"
-	file, err := os.OpenFile(partial, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return fmt.Errorf("write --out: %w", err)
-	}
-	err = c.download(cmd.Context(), from, file)
-	if closed := file.Close(); err == nil && closed != nil {
-		err = fmt.Errorf("write --out: %w", closed)
-	}
-	if err == nil {
-		if err = os.Rename(partial, to); err == nil {
-			if wantsJSON(cmd) {
-				return writeJSON(cmd.OutOrStdout(), map[string]string{"file": to})
-			}
-			text := fmt.Sprintf("written to %s\n", clean(to))
-			if masked(to) {
-				text += "its numbers are masked, and it cannot be imported: give a key with the scope pii to have them whole\n"
-			}
-			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
-			return err
-		}
-		err = fmt.Errorf("write --out: %w", err)
-	}
-	_ = os.Remove(partial) // what is half there is of no use
-	return err
-}
-
-// masked reports whether the first number of an exported file is masked: its first column has the numbers.
-func masked(path string) bool {
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Scan()
-	return lines.Scan() && strings.HasPrefix(lines.Text(), "*")
 }

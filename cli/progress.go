@@ -107,6 +107,9 @@ func countTexts(b v1.Batch) (texts []string) {
 
 // paceOf is how fast the batch is sent and how long it takes yet, as far as that is known.
 func paceOf(b v1.Batch) (texts []string) {
+	if senderStopped(b) {
+		texts = append(texts, "its sender is stopped")
+	}
 	if b.SendsPerSecond > 0 {
 		texts = append(texts, fmt.Sprintf("%.1f/s", b.SendsPerSecond))
 	}

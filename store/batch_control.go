@@ -14,24 +14,28 @@ import (
 // edge, and it waits for claims that began before. Where the batch's state forbids what is asked,
 // they return false and change nothing; asking for what is so already is true.
 
+// batchGoesOn is the condition under which batch b can be controlled: something of it is not final. That
+// it is finished is written down a little later.
+const batchGoesOn = `b.finished_at IS NULL AND EXISTS (SELECT FROM ` + batchCounts + ` AS c WHERE c.accepted + c.sending + c.pending > 0)`
+
 // PauseBatch stops claims of the batch's notifications until it is resumed. The first reason is kept.
 // The error is ErrNotFound when there is no such batch.
 func (s *Store) PauseBatch(ctx context.Context, id uuid.UUID, reason *string) (bool, error) {
 	return s.controlBatch(ctx, "pause batch", id, `
-		UPDATE batches SET
+		UPDATE batches b SET
 			pause_reason = CASE WHEN paused_at IS NULL THEN $2 ELSE pause_reason END,
 			paused_at = coalesce(paused_at, clock_timestamp())
-		WHERE id = $1 AND finished_at IS NULL AND canceled_at IS NULL`, reason)
+		WHERE b.id = $1 AND b.canceled_at IS NULL AND `+batchGoesOn, reason)
 }
 
 // CancelBatch stops claims of the batch's notifications for good. CancelChunk writes down which rows
 // are CANCELED by it. The error is ErrNotFound when there is no such batch.
 func (s *Store) CancelBatch(ctx context.Context, id uuid.UUID) (bool, error) {
 	return s.controlBatch(ctx, "cancel batch", id, `
-		UPDATE batches SET
+		UPDATE batches b SET
 			canceled_at = coalesce(canceled_at, clock_timestamp()),
 			paused_at = NULL, pause_reason = NULL, carry_by = clock_timestamp()
-		WHERE id = $1 AND (finished_at IS NULL OR canceled_at IS NOT NULL)`)
+		WHERE b.id = $1 AND (b.canceled_at IS NOT NULL OR `+batchGoesOn+`)`)
 }
 
 // ResumeBatch lets a paused batch go on. The time for which it was paused is not counted towards its
@@ -53,17 +57,17 @@ func (s *Store) ResumeBatch(ctx context.Context, id uuid.UUID) (bool, error) {
 		return false, fmt.Errorf("resume batch: %w", err)
 	}
 	return s.controlBatch(ctx, "resume batch", id, `
-		UPDATE batches SET paused_at = NULL, pause_reason = NULL,
+		UPDATE batches b SET paused_at = NULL, pause_reason = NULL,
 			carry_by = CASE WHEN paused_at IS NOT NULL THEN clock_timestamp() ELSE carry_by END
-		WHERE id = $1 AND finished_at IS NULL AND canceled_at IS NULL`)
+		WHERE b.id = $1 AND b.canceled_at IS NULL AND `+batchGoesOn)
 }
 
 // SetBatchPace gives the batch a pace of its own, for claims from now on; nil: that of its sender. A
 // pace faster than the sender's has no effect. The error is ErrNotFound when there is no such batch.
 func (s *Store) SetBatchPace(ctx context.Context, id uuid.UUID, interval *time.Duration) (bool, error) {
 	return s.controlBatch(ctx, "set the pace of a batch", id, `
-		UPDATE batches SET send_interval = $2, next_slot = least(next_slot, clock_timestamp() + coalesce($2, '0'::interval)), carry_by = clock_timestamp()
-		WHERE id = $1 AND finished_at IS NULL AND canceled_at IS NULL`, interval)
+		UPDATE batches b SET send_interval = $2, next_slot = least(next_slot, clock_timestamp() + coalesce($2, '0'::interval)), carry_by = clock_timestamp()
+		WHERE b.id = $1 AND b.canceled_at IS NULL AND `+batchGoesOn, interval)
 }
 
 // RescheduleBatch sets the moment before which nothing of the batch is sent, as long as nothing of it
@@ -83,7 +87,7 @@ func (s *Store) RescheduleBatch(ctx context.Context, id uuid.UUID, sendAt time.T
 		}
 		tag, err = tx.Exec(ctx, `
 			UPDATE batches b SET send_at = greatest($2, clock_timestamp()), carry_by = clock_timestamp()
-			WHERE b.id = $1 AND b.finished_at IS NULL AND b.canceled_at IS NULL
+			WHERE b.id = $1 AND b.canceled_at IS NULL AND `+batchGoesOn+`
 				AND NOT EXISTS (
 					SELECT FROM notifications n
 					WHERE `+ofBatch+` AND n.place < b.shards_started * b.shard_size AND n.first_claimed_at IS NOT NULL

@@ -204,6 +204,36 @@ func TestACanceledBatchIsWrittenDownInChunks(t *testing.T) {
 	}
 }
 
+// A worker marks a batch finished a moment after its last notification is final. Nobody who looks at it
+// can tell the difference, and nothing about it can be changed from then on.
+func TestABatchWithoutAnythingOutstandingIsNotControlled(t *testing.T) {
+	s := openStore(t)
+	b := acceptBatch(t, s, 1, 1)
+	c := claimShard(t, s, b, 0, 1, 1)[0]
+	settle(t, s, notify.Receipt{NotificationID: c.ID.String(), Channel: notify.SMS, Word: "delivered", Source: notify.FromWebhook})
+	done(t, s.CancelBatch, b.ID, false)
+	done(t, s.ResumeBatch, b.ID, false)
+	done(t, func(ctx context.Context, id uuid.UUID) (bool, error) { return s.PauseBatch(ctx, id, nil) }, b.ID, false)
+	done(t, func(ctx context.Context, id uuid.UUID) (bool, error) {
+		return s.SetBatchPace(ctx, id, new(time.Second))
+	}, b.ID, false)
+	if seen := wantCounts(t, s, b.ID, store.Counts{Success: 1}); seen.State() != store.BatchFinished || seen.FinishedAt != nil || seen.PausedAt != nil {
+		t.Errorf("the batch is %+v", seen)
+	}
+
+	b = acceptBatch(t, s, 1, 1)
+	one, err := s.Notifications(t.Context(), store.Filter{BatchID: &b.ID}, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Cancel(t.Context(), one[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	done(t, func(ctx context.Context, id uuid.UUID) (bool, error) {
+		return s.RescheduleBatch(ctx, id, time.Now().Add(time.Hour))
+	}, b.ID, false)
+}
+
 // TestNoClaimIsCommittedAfterAPause pauses a batch while others claim from it, and looks at what was
 // claimed when the pause returned, and later.
 func TestNoClaimIsCommittedAfterAPause(t *testing.T) {
@@ -460,6 +490,41 @@ func TestABatchWithoutItsWorkflowGetsAnother(t *testing.T) {
 	if err != nil || len(waiting) != 1 || waiting[0].WorkflowID != b.WorkflowID+"/r1" {
 		t.Errorf("unstarted are %+v, error %v", waiting, err)
 	}
+}
+
+// While its sender is stopped, the workflow of a batch looks at it every few minutes only.
+func TestABatchIsLookedAtAgainWhenItsSenderIsResumed(t *testing.T) {
+	s := openStore(t)
+	b := acceptBatch(t, s, 2, 1)
+	if err := s.MarkBatchStarted(t.Context(), b.ID, b.WorkflowID); err != nil {
+		t.Fatal(err)
+	}
+	looks := func(when string, want int) {
+		t.Helper()
+		if neglected, err := s.NeglectedBatches(t.Context(), 0, 10); err != nil || len(neglected) != want {
+			t.Fatalf("%s %d batches are to be looked at, error %v: want %d", when, len(neglected), err, want)
+		}
+	}
+	restsFor := func(d time.Duration) {
+		t.Helper()
+		if _, err := s.Carry(t.Context(), b.ID, 0, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.StopSender(t.Context(), b.SenderID, false, "30034", "not registered"); err != nil {
+		t.Fatal(err)
+	}
+	restsFor(5 * time.Minute)
+	looks("while it rests", 0)
+	if _, err := s.ResumeSender(t.Context(), b.SenderID); err != nil {
+		t.Fatal(err)
+	}
+	looks("after the resumption", 1)
+	restsFor(time.Minute)
+	if _, err := s.ResumeSender(t.Context(), b.SenderID); err != nil {
+		t.Fatal(err)
+	}
+	looks("after a resumption of what ran", 0)
 }
 
 // Claims hold the batch's row together, and a row is never free while many of them come one after the

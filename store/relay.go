@@ -82,8 +82,9 @@ func (s *Store) Unstarted(ctx context.Context, leaveOut []int64, limit int) ([]U
 }
 
 // Idle lists owners that seem to sleep or to be gone: for longer than since they have had a row that
-// could be claimed, while its sender had free slots, or a claim that has run out.
-func (s *Store) Idle(ctx context.Context, since time.Duration, limit int) ([]string, error) {
+// could be claimed, or a claim that has run out. ahead is how far ahead slots may be reserved: a batch that
+// runs has the sender's next slots, and yet a single could have one.
+func (s *Store) Idle(ctx context.Context, since, ahead time.Duration, limit int) ([]string, error) {
 	owners, err := many(ctx, s, pgx.RowTo[string], `
 		SELECT DISTINCT workflow_id
 		FROM (
@@ -91,7 +92,7 @@ func (s *Store) Idle(ctx context.Context, since time.Duration, limit int) ([]str
 			FROM senders s
 			JOIN notifications n ON n.sender_id = s.id AND n.status = 'ACCEPTED' AND n.batch_id IS NULL
 				AND greatest(n.send_at, n.retry_at) <= clock_timestamp() - $1::interval
-			WHERE s.stopped_at IS NULL AND s.next_slot <= clock_timestamp() AND n.started_at <= clock_timestamp() - $1::interval
+			WHERE s.stopped_at IS NULL AND s.next_slot <= clock_timestamp() + $3::interval AND n.started_at <= clock_timestamp() - $1::interval
 			UNION ALL
 			SELECT n.workflow_id
 			FROM batches b
@@ -101,14 +102,14 @@ func (s *Store) Idle(ctx context.Context, since time.Duration, limit int) ([]str
 				AND greatest(n.send_at, n.retry_at) <= clock_timestamp() - $1::interval
 			WHERE b.finished_at IS NULL AND b.paused_at IS NULL AND b.canceled_at IS NULL
 				AND b.shard_started_at <= clock_timestamp() - $1::interval AND b.next_slot <= clock_timestamp()
-				AND s.stopped_at IS NULL AND s.next_slot <= clock_timestamp()
+				AND s.stopped_at IS NULL AND s.next_slot <= clock_timestamp() + $3::interval
 			UNION ALL
 			SELECT workflow_id
 			FROM notifications
 			WHERE status = 'SENDING' AND claim_deadline <= clock_timestamp() - $1::interval
 		) AS idle
 		WHERE workflow_id IS NOT NULL
-		LIMIT $2`, since, limit)
+		LIMIT $2`, since, limit, ahead)
 	if err != nil {
 		return nil, fmt.Errorf("list idle owners: %w", err)
 	}

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -74,6 +75,34 @@ func TestAShardAdoptsWhatWaits(t *testing.T) {
 	for id, shard := range seen {
 		if n, err := s.Notification(t.Context(), id); err != nil || *n.WorkflowID != shard {
 			t.Errorf("the owner is %v, error %v, want %s", n.WorkflowID, err, shard)
+		}
+	}
+}
+
+// A batch that runs reserves half a second ahead: its sender's next slot never lies in the past.
+func TestAnOwnerThatSleepsIsSeenWhileABatchUsesTheSlots(t *testing.T) {
+	s, db := openLedger(t)
+	id := accept(t, s, notify.SMS, false)
+	owner := store.Owner{Single: &id, WorkflowID: "notification/" + id.String()}
+	if err := s.MarkStarted(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	b := acceptBatch(t, s, 1, 1)
+	if err := s.MarkShardsStarted(t.Context(), b.ID, 1); err != nil {
+		t.Fatal(err)
+	}
+	both := []string{store.ShardWorkflowID(b.ID, 0), owner.WorkflowID}
+	for next, want := range map[string][]string{"500 ms": both, "-1 min": both, "2 s": nil} {
+		if _, err := db.Exec(t.Context(), `
+			WITH single AS (UPDATE notifications SET send_at = now() - '1 min'::interval, started_at = now() - '1 min'::interval),
+				batch AS (UPDATE batches SET shard_started_at = now() - '1 min'::interval)
+			UPDATE senders SET next_slot = now() + $1::text::interval`, next); err != nil {
+			t.Fatal(err)
+		}
+		idle, err := s.Idle(t.Context(), 10*time.Second, time.Second, 10)
+		slices.Sort(idle)
+		if err != nil || !slices.Equal(idle, want) {
+			t.Errorf("with the next slot in %s idle are %v, error %v: want %v", next, idle, err, want)
 		}
 	}
 }

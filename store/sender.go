@@ -77,7 +77,7 @@ func (s *Store) StopSender(ctx context.Context, id int64, all bool, code, reason
 }
 
 // ResumeSender lets a sender go on that is stopped, or that the carrier asked to wait. The time for which it was stopped is not counted
-// towards its notifications' SEND_DEADLINE. The error is
+// towards its notifications' SEND_DEADLINE, and its batches want to be looked at (NeglectedBatches). The error is
 // ErrNotFound when there is no such sender.
 func (s *Store) ResumeSender(ctx context.Context, id int64) (Sender, error) {
 	sender, err := one(ctx, s, pgx.RowToStructByPos[Sender], `
@@ -100,6 +100,10 @@ func (s *Store) ResumeSender(ctx context.Context, id int64) (Sender, error) {
 			JOIN batches b ON b.sender_id = stopped.id AND b.finished_at IS NULL
 			WHERE n.batch_id = b.id AND n.place < b.shards_started * b.shard_size AND stopped.stopped_at IS NOT NULL
 				AND n.status = 'ACCEPTED' AND n.first_claimed_at IS NOT NULL
+		), batches_held AS (
+			UPDATE batches b SET carry_by = least(b.carry_by, clock_timestamp())
+			FROM stopped
+			WHERE b.sender_id = stopped.id AND b.finished_at IS NULL AND stopped.stopped_at IS NOT NULL
 		)
 		SELECT `+senderColumns+` FROM s`, id)
 	if err != nil && !errors.Is(err, ErrNotFound) {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
 )
@@ -149,7 +150,7 @@ func (r *Relay) wakeIdle(ctx context.Context) error {
 			delete(r.woken, owner)
 		}
 	}
-	owners, err := r.Store.Idle(ctx, wakeAfter, wakeLimit)
+	owners, err := r.Store.Idle(ctx, wakeAfter, activities.SlotAhead, wakeLimit)
 	if err != nil {
 		return err
 	}

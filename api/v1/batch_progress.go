@@ -30,6 +30,9 @@ func (a *API) batchProgress(c *gin.Context) error {
 	if err != nil {
 		return problem.New(problem.NotFound, "the id in the path cannot be one: check it")
 	}
+	if err := noParameters(c); err != nil {
+		return err
+	}
 	ctx := c.Request.Context()
 	b, err := a.findBatch(ctx, id)
 	if err != nil {

@@ -26,6 +26,9 @@ func (a *API) batchResults(c *gin.Context) error {
 	if err != nil {
 		return problem.New(problem.NotFound, "the id in the path cannot be one: check it")
 	}
+	if err := noParameters(c); err != nil {
+		return err
+	}
 	ctx := c.Request.Context()
 	if _, err := a.findBatch(ctx, id); err != nil {
 		return err

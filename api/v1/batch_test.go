@@ -458,6 +458,17 @@ func TestProgressIsStreamedUntilTheEnd(t *testing.T) {
 	}
 }
 
+func TestAStreamTakesNoFilterThatItDoesNotHave(t *testing.T) {
+	a := apitest.Start(t)
+	id := wantBatch(t, a.Do("POST", batches+"?channel=SMS&body=x", "to\n09012345678\n", asCSV), 1, 0, 0)
+	list := a.Do("POST", "/api/v1/lists", `{"name": "patients"}`)
+	for _, path := range []string{batches + "/" + id + "/results.csv", batches + "/" + id + "/progress", list.Header.Get("Location") + "/members.csv"} {
+		if answer := a.Do("GET", path+"?status=FAILED", ""); answer.Status != 422 || answer.Code() != "parameter_invalid" {
+			t.Errorf("%s with a filter = %d %.200s", path, answer.Status, answer.Text)
+		}
+	}
+}
+
 func TestResultsAreMaskedAndSafeToOpen(t *testing.T) {
 	a := apitest.Start(t)
 	a.AddKey("seesnumbers", "read", "pii")

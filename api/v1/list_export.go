@@ -19,6 +19,9 @@ func (a *API) exportMembers(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := noParameters(c); err != nil {
+		return err
+	}
 	if _, err := a.Store.RecipientList(ctx, id); err != nil {
 		return a.listProblem(ctx, err)
 	}

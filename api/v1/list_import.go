@@ -50,8 +50,8 @@ func (a *API) createList(c *gin.Context) error {
 	if isCSV {
 		return problem.New(problem.UnsupportedMediaType, "a list is made of JSON: send Content-Type: application/json here, and the file to the list's members")
 	}
-	if len(c.Request.URL.Query()) > 0 {
-		return unknownParameter()
+	if err := noParameters(c); err != nil {
+		return err
 	}
 	fields, hasMembers, err := jsonMembers(body, membersField)
 	if err != nil {
@@ -142,6 +142,14 @@ func importMode(c *gin.Context) (replace bool, err error) {
 		return true, nil
 	}
 	return false, problem.New(problem.ParameterInvalid, "mode: there is no such mode: use add or replace")
+}
+
+// noParameters refuses a query at an address that has none: who believes in a filter would get all.
+func noParameters(c *gin.Context) error {
+	if len(c.Request.URL.Query()) > 0 {
+		return unknownParameter()
+	}
+	return nil
 }
 
 func unknownParameter() error {
