@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 // TemporalSchedule is what Temporal must have of a schedule.
 type TemporalSchedule struct {
 	ID            string
+	Ledger        string // the identity of the database that it comes from
 	ScheduleID    int64
 	Timezone      string
 	Rules         []notify.CalendarRule
@@ -49,20 +51,36 @@ func (t TemporalSchedule) Hash() string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// Mark is what a Schedule carries in Temporal: whose it is, and its hash.
+func (t TemporalSchedule) Mark() string { return t.Ledger + "/" + t.Hash() }
+
 // LiveSchedule is what Temporal has.
 type LiveSchedule struct {
-	Hash   string // empty: it is not ours
+	Mark   string // empty: it is not Todoku's; without a ledger: an older version made it
 	Paused bool
 	Note   string
 }
 
 func (l LiveSchedule) is(want TemporalSchedule) bool {
-	return l == LiveSchedule{want.Hash(), want.Paused, want.Note}
+	return l == LiveSchedule{want.Mark(), want.Paused, want.Note}
+}
+
+// ledger is empty where nobody knows.
+func (l LiveSchedule) ledger() string {
+	ledger, _, marked := strings.Cut(l.Mark, "/")
+	if !marked {
+		return ""
+	}
+	return ledger
+}
+
+func (l LiveSchedule) isOfAnother(ledger string) bool {
+	return l.ledger() != "" && l.ledger() != ledger
 }
 
 // TemporalSchedules are the Schedules that Temporal has. Each of its methods is one question.
 type TemporalSchedules interface {
-	// Schedules lists those of ours, by id. The list may be a moment old.
+	// Schedules lists those of Todoku's, by id, also those of other ledgers. The list may be a moment old.
 	Schedules(ctx context.Context) (map[string]LiveSchedule, error)
 	// Schedule finds one.
 	Schedule(ctx context.Context, id string) (live LiveSchedule, found bool, err error)
@@ -136,19 +154,19 @@ const (
 
 // Changed syncs those schedules that were changed since they were synced.
 func (s *ScheduleSync) Changed(ctx context.Context) (Synced, error) {
-	return s.locked(ctx, func(ctx context.Context) (Synced, error) {
+	return s.locked(ctx, func(ctx context.Context, ledger string) (Synced, error) {
 		rows, err := s.Store.UnsyncedSchedules(ctx)
 		if err != nil {
 			return Synced{}, err
 		}
-		return s.rows(ctx, rows, nil)
+		return s.rows(ctx, ledger, rows, nil)
 	})
 }
 
-// All syncs every schedule, and deletes from Temporal those that the table does not have. It asks
-// Temporal once for all of them; one that is as it should be costs nothing more.
+// All syncs every schedule, and deletes from Temporal those of this ledger that the table does not have.
+// It asks Temporal once for all of them; one that is as it should be costs nothing more.
 func (s *ScheduleSync) All(ctx context.Context) (Synced, error) {
-	return s.locked(ctx, func(ctx context.Context) (Synced, error) {
+	return s.locked(ctx, func(ctx context.Context, ledger string) (Synced, error) {
 		live, err := s.Temporal.Schedules(ctx)
 		if err != nil {
 			return Synced{}, err
@@ -157,23 +175,27 @@ func (s *ScheduleSync) All(ctx context.Context) (Synced, error) {
 		if err != nil {
 			return Synced{}, err
 		}
-		done, err := s.rows(ctx, rows, live)
+		done, err := s.rows(ctx, ledger, rows, live)
 		if err != nil {
 			return done, err
 		}
-		orphans, err := s.orphans(ctx, rows, live)
+		orphans, err := s.orphans(ctx, ledger, rows, live)
 		done.Changes = append(done.Changes, orphans...)
 		return done, err
 	})
 }
 
-func (s *ScheduleSync) locked(ctx context.Context, sync func(context.Context) (Synced, error)) (Synced, error) {
+func (s *ScheduleSync) locked(ctx context.Context, sync func(ctx context.Context, ledger string) (Synced, error)) (Synced, error) {
+	ledger, err := s.Store.Identity(ctx)
+	if err != nil {
+		return Synced{}, err
+	}
 	held, unlock, err := s.Store.LockScheduleSync(ctx)
 	if err != nil {
 		return Synced{}, err
 	}
 	defer unlock()
-	done, err := sync(held)
+	done, err := sync(held, ledger)
 	if lost := context.Cause(held); lost != nil && ctx.Err() == nil {
 		err = lost
 	}
@@ -204,13 +226,13 @@ func (s *ScheduleSync) allRows(ctx context.Context) ([]store.Schedule, error) {
 // rows syncs schedules, several at a time. What Temporal says to one of them is noted there and does
 // not stop the others; that Temporal is away does. live is what Temporal had a moment ago; nil: nobody
 // has asked.
-func (s *ScheduleSync) rows(ctx context.Context, rows []store.Schedule, live map[string]LiveSchedule) (done Synced, err error) {
+func (s *ScheduleSync) rows(ctx context.Context, ledger string, rows []store.Schedule, live map[string]LiveSchedule) (done Synced, err error) {
 	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(syncInFlight)
 	for _, row := range rows {
 		g.Go(func() error {
-			change, err := s.row(ctx, row, live)
+			change, err := s.row(ctx, ledger, row, live)
 			if err != nil {
 				return err
 			}
@@ -228,8 +250,8 @@ func (s *ScheduleSync) rows(ctx context.Context, rows []store.Schedule, live map
 }
 
 // row syncs one schedule.
-func (s *ScheduleSync) row(ctx context.Context, row store.Schedule, live map[string]LiveSchedule) (SyncChange, error) {
-	want, err := Wanted(row, time.Now())
+func (s *ScheduleSync) row(ctx context.Context, ledger string, row store.Schedule, live map[string]LiveSchedule) (SyncChange, error) {
+	want, err := Wanted(row, ledger, time.Now())
 	have, listed := live[store.ScheduleID(row.ID)]
 	asWanted := want == nil && !listed || want != nil && listed && have.is(*want)
 	if err == nil && live != nil && asWanted && row.SyncedRevision == row.Revision {
@@ -240,8 +262,8 @@ func (s *ScheduleSync) row(ctx context.Context, row store.Schedule, live map[str
 		return SyncChange{}, err
 	}
 	change := SyncChange{ID: store.ScheduleID(row.ID), Name: row.Name, Action: SyncUpdate, Reason: "it was changed"}
-	if want, err = Wanted(row, time.Now()); err == nil {
-		err = s.apply(ctx, want, &change)
+	if want, err = Wanted(row, ledger, time.Now()); err == nil {
+		err = s.apply(ctx, ledger, want, &change)
 	}
 	if err == nil && want != nil && !s.DryRun {
 		err = s.makeUp(ctx, row)
@@ -257,13 +279,19 @@ func (s *ScheduleSync) row(ctx context.Context, row store.Schedule, live map[str
 }
 
 // apply makes one Schedule as it is wanted; nil: there is to be none.
-func (s *ScheduleSync) apply(ctx context.Context, want *TemporalSchedule, change *SyncChange) error {
+func (s *ScheduleSync) apply(ctx context.Context, ledger string, want *TemporalSchedule, change *SyncChange) error {
 	have, found, err := s.Temporal.Schedule(ctx, change.ID)
 	if err != nil {
 		return err
 	}
 	change.Action = SyncUnchanged
 	switch {
+	case want == nil && found && have.isOfAnother(ledger):
+		return nil
+	case want != nil && found && have.isOfAnother(ledger):
+		change.Action, change.Reason = SyncCreate, "Temporal has another database's in its place"
+		return fmt.Errorf("%s in Temporal's namespace belongs to another database (ledger %s): give each database a namespace of its own, "+
+			"or delete that Schedule if its database is gone", change.ID, have.ledger())
 	case want == nil && found:
 		change.Action, change.Reason = SyncDelete, "it is deleted, or will not run again"
 		return s.unlessDry(func() error { return s.Temporal.DeleteSchedule(ctx, change.ID) })
@@ -305,8 +333,10 @@ func (s *ScheduleSync) makeUp(ctx context.Context, row store.Schedule) error {
 // differs says how Temporal's differs from the one that is wanted.
 func (l LiveSchedule) differs(want TemporalSchedule) string {
 	switch {
-	case l.Hash == want.Hash():
+	case l.Mark == want.Mark():
 		return "somebody has paused or resumed it in Temporal"
+	case l.ledger() == "":
+		return "it does not say yet whose it is"
 	case l.Paused != want.Paused && want.Paused:
 		return "it is paused"
 	case l.Paused != want.Paused:
@@ -338,13 +368,17 @@ func (s *ScheduleSync) failed(ctx context.Context, row store.Schedule, why error
 	return s.Store.ScheduleNotSynced(ctx, row.ID, row.Revision, why.Error())
 }
 
-// orphans deletes what Temporal has and the table does not.
-func (s *ScheduleSync) orphans(ctx context.Context, rows []store.Schedule, live map[string]LiveSchedule) (done []SyncChange, err error) {
+// orphans deletes what Temporal has of this ledger and the table does not. It leaves alone what does not
+// say whose it is: it may be another ledger's, which will say so.
+func (s *ScheduleSync) orphans(ctx context.Context, ledger string, rows []store.Schedule, live map[string]LiveSchedule) (done []SyncChange, err error) {
 	for _, row := range rows {
 		delete(live, store.ScheduleID(row.ID))
 	}
-	for id := range live {
-		isOrphan, err := s.isOrphan(ctx, id)
+	for id, have := range live {
+		if have.ledger() != ledger {
+			continue
+		}
+		isOrphan, err := s.isOrphan(ctx, ledger, id)
 		switch {
 		case err != nil:
 			return done, err
@@ -367,20 +401,20 @@ func (s *ScheduleSync) orphans(ctx context.Context, rows []store.Schedule, live 
 
 // isOrphan looks again: the row may be newer than the rows that were read, and the list older than
 // what Temporal has.
-func (s *ScheduleSync) isOrphan(ctx context.Context, id string) (bool, error) {
+func (s *ScheduleSync) isOrphan(ctx context.Context, ledger, id string) (bool, error) {
 	if row, ok := store.ParseScheduleID(id); ok {
 		found, err := s.Store.ScheduleToSync(ctx, row)
 		if err == nil && !found.Deleted || err != nil && !errors.Is(err, store.ErrNotFound) {
 			return false, err
 		}
 	}
-	_, found, err := s.Temporal.Schedule(ctx, id)
-	return found, err
+	have, found, err := s.Temporal.Schedule(ctx, id)
+	return found && have.ledger() == ledger, err
 }
 
-// Wanted is what Temporal must have of a schedule; nil: nothing, because it is deleted or does not run
+// Wanted is what Temporal must have of a ledger's schedule; nil: nothing, because it is deleted or does not run
 // again. Temporal deletes a Schedule of the latter kind by itself, some day.
-func Wanted(row store.Schedule, now time.Time) (*TemporalSchedule, error) {
+func Wanted(row store.Schedule, ledger string, now time.Time) (*TemporalSchedule, error) {
 	if row.Deleted {
 		return nil, nil
 	}
@@ -392,7 +426,7 @@ func Wanted(row store.Schedule, now time.Time) (*TemporalSchedule, error) {
 		return nil, nil
 	}
 	want := &TemporalSchedule{
-		ID: store.ScheduleID(row.ID), ScheduleID: row.ID, Timezone: row.Timetable.Timezone,
+		ID: store.ScheduleID(row.ID), Ledger: ledger, ScheduleID: row.ID, Timezone: row.Timetable.Timezone,
 		Rules: calendar.Rules(), CatchupWindow: row.CatchupWindow, Paused: !row.Active,
 	}
 	for _, at := range calendar.Exceptions(now.Add(-exceptionsBehind), now.Add(exceptionsAhead)) {

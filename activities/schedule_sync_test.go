@@ -15,12 +15,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/devstack/devstacktest"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
+	"github.com/todoku/todoku/workflows"
 )
 
 // counted is Temporal, and counts what is written to it.
@@ -51,6 +53,7 @@ type office struct {
 	databaseURL    string
 	store          *store.Store
 	temporal       *counted
+	ledger         string
 	template, list int64
 }
 
@@ -64,13 +67,40 @@ func newOffice(t testing.TB) *office {
 	}
 	o.clear()
 	t.Cleanup(o.clear)
+	return o.furnished()
+}
+
+// furnished gives an office what its schedules send.
+func (o *office) furnished() *office {
+	o.t.Helper()
+	var err error
+	if o.ledger, err = o.store.Identity(o.t.Context()); err != nil {
+		o.t.Fatal(err)
+	}
 	o.template = o.createTemplate("Your appointment is today.")
-	created, err := o.store.CreateListOf(t.Context(), "patients", func() (store.NewMember, bool, error) { return store.NewMember{}, false, nil })
+	created, err := o.store.CreateListOf(o.t.Context(), "patients", func() (store.NewMember, bool, error) { return store.NewMember{}, false, nil })
 	if err != nil {
-		t.Fatal(err)
+		o.t.Fatal(err)
 	}
 	o.list = created.List.ID
 	return o
+}
+
+// other is an office with a database of its own, and the same namespace of Temporal's.
+func (o *office) other() *office {
+	o.t.Helper()
+	other := &office{t: o.t, databaseURL: devstacktest.Ledger(o.t)}
+	db, err := pgx.Connect(o.t.Context(), other.databaseURL)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	defer db.Close(context.WithoutCancel(o.t.Context()))
+	// Databases of tests are copies of one.
+	if _, err := db.Exec(o.t.Context(), `UPDATE ledger_identity SET id = gen_random_uuid()`); err != nil {
+		o.t.Fatal(err)
+	}
+	other.store, other.temporal = other.process()
+	return other.furnished()
 }
 
 // process opens what a process of ours has: connections of its own.
@@ -198,7 +228,7 @@ func (o *office) wantEqual() {
 	}
 	var wanted []string
 	for _, row := range rows {
-		want, err := activities.Wanted(row, time.Now())
+		want, err := activities.Wanted(row, o.ledger, time.Now())
 		if err != nil {
 			o.t.Fatal(err)
 		}
@@ -210,7 +240,7 @@ func (o *office) wantEqual() {
 		if err != nil {
 			o.t.Fatal(err)
 		}
-		if live != (activities.LiveSchedule{Hash: want.Hash(), Paused: want.Paused, Note: want.Note}) {
+		if live != (activities.LiveSchedule{Mark: want.Mark(), Paused: want.Paused, Note: want.Note}) {
 			o.t.Errorf("Temporal has %s as %+v (%v), want %+v", want.ID, live, found, want)
 		}
 		calendar, _ := row.Timetable.Calendar()
@@ -307,7 +337,7 @@ func TestASyncMendsWhatSomebodyDidInTemporal(t *testing.T) {
 	if err := schedules.GetHandle(t.Context(), store.ScheduleID(b.ID)).Delete(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want, err := activities.Wanted(a, time.Now())
+	want, err := activities.Wanted(a, o.ledger, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,6 +365,89 @@ func TestASyncMendsWhatSomebodyDidInTemporal(t *testing.T) {
 	o.wantEqual()
 	if _, err := other.Describe(t.Context()); err != nil {
 		t.Errorf("what is somebody else's: %v", err)
+	}
+}
+
+// awaitListed waits until Temporal lists just these.
+func (o *office) awaitListed(ids ...string) {
+	o.t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		all, err := o.temporal.Schedules(o.t.Context())
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		if slices.Equal(slices.Sorted(maps.Keys(all)), ids) {
+			return
+		}
+		if time.Now().After(end) {
+			o.t.Fatalf("Temporal lists %v, want %v", all, ids)
+		}
+	}
+}
+
+func TestDatabasesInOneNamespaceLeaveEachOthersSchedulesAlone(t *testing.T) {
+	mine := newOffice(t)
+	mine.create("a", "10:30")
+	if got := mine.all(); got != "create schedule/1" {
+		t.Errorf("the first database: %s", got)
+	}
+	theirs := mine.other()
+	theirs.create("a", "11:30")
+	second := theirs.create("b", "11:30")
+	if got := theirs.all(); got != "create schedule/1 failed, create schedule/2" {
+		t.Errorf("the second database, whose schedule 1 has no place: %s", got)
+	}
+	shown, err := theirs.store.Schedule(t.Context(), 1)
+	if err != nil || shown.SyncError == nil || !strings.Contains(*shown.SyncError, "another database (ledger "+mine.ledger+")") {
+		t.Errorf("it shows %+v, error %v", shown, err)
+	}
+	mine.awaitListed("schedule/1", "schedule/2")
+	if got := mine.all(); got != "" {
+		t.Errorf("the first database, which has no schedule 2: %s", got)
+	}
+	for id, o := range map[int64]*office{1: mine, 2: theirs} {
+		if comment := o.describe(id).Schedule.Spec.Calendars[0].Comment; !strings.HasPrefix(comment, o.ledger+"/") {
+			t.Errorf("schedule %d is marked %s", id, comment)
+		}
+	}
+	if err := theirs.store.DeleteSchedule(t.Context(), 1, shown.Revision); err != nil {
+		t.Fatal(err)
+	}
+	if err := theirs.store.DeleteSchedule(t.Context(), second.ID, second.Revision); err != nil {
+		t.Fatal(err)
+	}
+	if got := theirs.changed(); got != "delete schedule/2" {
+		t.Errorf("the second database, which has none any more: %s", got)
+	}
+	mine.wantEqual()
+}
+
+// Versions before wrote the hash alone.
+func TestASyncAdoptsAScheduleThatDoesNotSayWhoseItIs(t *testing.T) {
+	o := newOffice(t)
+	o.create("a", "10:30")
+	o.all()
+	for _, id := range []string{"schedule/1", "schedule/77"} {
+		hash := temporal.NewSearchAttributes(workflows.ScheduleHashAttribute.ValueSet("0123456789abcdef0123456789abcdef"))
+		spec := client.ScheduleSpec{Calendars: []client.ScheduleCalendarSpec{{Hour: []client.ScheduleRange{{Start: 10}}, Comment: "0123456789abcdef0123456789abcdef"}}}
+		handle := o.temporal.Client().ScheduleClient().GetHandle(t.Context(), id)
+		if err := handle.Delete(t.Context()); err != nil && id == "schedule/1" {
+			t.Fatal(err)
+		}
+		if _, err := o.temporal.Client().ScheduleClient().Create(t.Context(), client.ScheduleOptions{ID: id, Spec: spec, TypedSearchAttributes: hash,
+			Action: &client.ScheduleWorkflowAction{ID: id, Workflow: workflows.RunSchedule, Args: []any{workflows.RunScheduleInput{}}, TaskQueue: activities.ReminderQueue}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.awaitListed("schedule/1", "schedule/77")
+	if got := o.all(); got != "update schedule/1" {
+		t.Errorf("it did %q", got)
+	}
+	if comment := o.describe(1).Schedule.Spec.Calendars[0].Comment; !strings.HasPrefix(comment, o.ledger+"/") {
+		t.Errorf("it is marked %s", comment)
+	}
+	if _, found, err := o.temporal.Schedule(t.Context(), "schedule/77"); err != nil || !found {
+		t.Errorf("what may be another database's is gone: error %v", err)
 	}
 }
 

@@ -18,7 +18,7 @@ func newScheduleSync() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sync [--dry-run]",
 		Short: "Make Temporal's Schedules what the database says",
-		Long: `Make Temporal's Schedules what the database says, and delete those that it does not have.
+		Long: `Make Temporal's Schedules what the database says, and delete those of its own that it does not have.
 
 Workers do this after every change and every few minutes; this is for looking at what they would do, or
 for doing it without them. It works on the database (DATABASE_URL) and on Temporal (TEMPORAL_ADDRESS)

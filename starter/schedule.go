@@ -40,7 +40,7 @@ func (s *Starter) SyncSchedules(ctx context.Context, all bool) error {
 // schedulePage is how many Schedules one call lists.
 const schedulePage = 500
 
-// Schedules lists those of ours, by id.
+// Schedules lists those of Todoku's, by id, also those of other ledgers.
 func (s *Starter) Schedules(ctx context.Context) (map[string]activities.LiveSchedule, error) {
 	all, err := s.client.ScheduleClient().List(ctx, client.ScheduleListOptions{PageSize: schedulePage})
 	if err != nil {
@@ -52,8 +52,8 @@ func (s *Starter) Schedules(ctx context.Context) (map[string]activities.LiveSche
 		if err != nil {
 			return nil, scheduleError("list schedules", err)
 		}
-		live := activities.LiveSchedule{Hash: hashOf(entry.SearchAttributes), Paused: entry.Paused, Note: entry.Note}
-		if live.Hash != "" && strings.HasPrefix(entry.ID, store.SchedulePrefix) {
+		live := activities.LiveSchedule{Mark: markOf(entry.SearchAttributes), Paused: entry.Paused, Note: entry.Note}
+		if live.Mark != "" && strings.HasPrefix(entry.ID, store.SchedulePrefix) {
 			found[entry.ID] = live
 		}
 	}
@@ -72,7 +72,7 @@ func (s *Starter) Schedule(ctx context.Context, id string) (live activities.Live
 		return live, false, scheduleError("describe the schedule "+id, err)
 	}
 	if spec := have.Schedule.Spec; spec != nil && len(spec.Calendars) > 0 {
-		live.Hash = spec.Calendars[0].Comment
+		live.Mark = spec.Calendars[0].Comment
 	}
 	if state := have.Schedule.State; state != nil {
 		live.Paused, live.Note = state.Paused, state.Note
@@ -88,7 +88,7 @@ func (s *Starter) CreateSchedule(ctx context.Context, want activities.TemporalSc
 	_, err := s.client.ScheduleClient().Create(ctx, client.ScheduleOptions{
 		ID: want.ID, Spec: *scheduleSpec(want), Action: scheduleAction(want),
 		Overlap: policies.Overlap, CatchupWindow: policies.CatchupWindow,
-		Paused: want.Paused, Note: want.Note, TypedSearchAttributes: *hashAttributes(want),
+		Paused: want.Paused, Note: want.Note, TypedSearchAttributes: *markAttributes(want),
 	})
 	if err != nil {
 		return scheduleError("create the schedule "+want.ID, err)
@@ -108,7 +108,7 @@ func (s *Starter) UpdateSchedule(ctx context.Context, want activities.TemporalSc
 					Spec: scheduleSpec(want), Action: scheduleAction(want), Policy: schedulePolicies(want),
 					State: &client.ScheduleState{Paused: want.Paused, Note: want.Note},
 				},
-				TypedSearchAttributes: hashAttributes(want),
+				TypedSearchAttributes: markAttributes(want),
 			}, nil
 		}})
 	if err != nil {
@@ -150,13 +150,13 @@ func (s *Starter) ScheduleURL(id string) string {
 	return fmt.Sprintf("%s/namespaces/%s/schedules/%s", s.uiURL, url.PathEscape(s.namespace), url.PathEscape(id))
 }
 
-// hashOf is empty where there is none.
-func hashOf(attributes *common.SearchAttributes) (hash string) {
+// markOf is empty where there is none.
+func markOf(attributes *common.SearchAttributes) (mark string) {
 	payload := attributes.GetIndexedFields()[workflows.ScheduleHashAttribute.GetName()]
-	if converter.GetDefaultDataConverter().FromPayload(payload, &hash) != nil {
-		return "" // it is nobody's of ours
+	if converter.GetDefaultDataConverter().FromPayload(payload, &mark) != nil {
+		return "" // it is not Todoku's
 	}
-	return hash
+	return mark
 }
 
 func isGone(err error) bool {
@@ -184,9 +184,9 @@ func scheduleSpec(want activities.TemporalSchedule) *client.ScheduleSpec {
 	for _, rule := range want.Rules {
 		spec.Calendars = append(spec.Calendars, calendarSpec(rule))
 	}
-	// The hash is in the search attribute too, for the list. That one is a moment old, also where one
+	// The mark is in the search attribute too, for the list. That one is a moment old, also where one
 	// Schedule is described; its spec never is.
-	spec.Calendars[0].Comment = want.Hash()
+	spec.Calendars[0].Comment = want.Mark()
 	for _, at := range want.Exceptions {
 		offset := time.Duration(at.Unix()) * time.Second % onceInOurTime
 		spec.Intervals = append(spec.Intervals, client.ScheduleIntervalSpec{Every: onceInOurTime, Offset: offset})
@@ -238,7 +238,7 @@ func schedulePolicies(want activities.TemporalSchedule) *client.SchedulePolicies
 	return &client.SchedulePolicies{Overlap: enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL, CatchupWindow: want.CatchupWindow}
 }
 
-func hashAttributes(want activities.TemporalSchedule) *temporal.SearchAttributes {
-	attributes := temporal.NewSearchAttributes(workflows.ScheduleHashAttribute.ValueSet(want.Hash()))
+func markAttributes(want activities.TemporalSchedule) *temporal.SearchAttributes {
+	attributes := temporal.NewSearchAttributes(workflows.ScheduleHashAttribute.ValueSet(want.Mark()))
 	return &attributes
 }

@@ -22,7 +22,7 @@ import (
 func wanted(t *testing.T, id int64, timetable notify.Timetable) activities.TemporalSchedule {
 	t.Helper()
 	want, err := activities.Wanted(store.Schedule{ID: id, ScheduleTerms: store.ScheduleTerms{
-		Timetable: timetable, Active: true, CatchupWindow: 10 * time.Minute}}, time.Now())
+		Timetable: timetable, Active: true, CatchupWindow: 10 * time.Minute}}, "a-ledger", time.Now())
 	if err != nil || want == nil {
 		t.Fatalf("want %v, error %v", want, err)
 	}
@@ -134,7 +134,7 @@ func TestAScheduleIsChangedInOneCall(t *testing.T) {
 		t.Errorf("it is %+v at %v", have.Schedule.State, at)
 	}
 	live, found, err := s.Schedule(t.Context(), other.ID)
-	if err != nil || !found || live != (activities.LiveSchedule{Hash: other.Hash(), Paused: true, Note: other.Note}) {
+	if err != nil || !found || live != (activities.LiveSchedule{Mark: other.Mark(), Paused: true, Note: other.Note}) {
 		t.Errorf("it is found as %+v (%v), error %v", live, found, err)
 	}
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {

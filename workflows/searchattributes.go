@@ -12,7 +12,8 @@ var (
 	NotificationAttribute = temporal.NewSearchAttributeKeyKeyword("TodokuNotificationId")
 	BatchAttribute        = temporal.NewSearchAttributeKeyKeyword("TodokuBatchId")
 
-	// ScheduleHashAttribute is of Schedules, and not of workflows: what the sync made each of.
+	// ScheduleHashAttribute is of Schedules, and not of workflows: which ledger each is of,
+	// and what the sync made it of.
 	ScheduleHashAttribute = temporal.NewSearchAttributeKeyKeyword("TodokuScheduleHash")
 	InboundAttribute      = temporal.NewSearchAttributeKeyKeyword("TodokuInboundCallId")
 )
