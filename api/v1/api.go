@@ -65,7 +65,7 @@ type API struct {
 func (a *API) Register(to huma.API) {
 	a.accepts = group.NewWriter(group.Prompt, a.Store.AcceptAll, store.IsOutage)
 	a.gate, a.leaving = newGate(a), make(chan struct{})
-	to.UseMiddleware(a.gate.pass, onlyJSON)
+	to.UseMiddleware(a.gate.pass, eachOnce, onlyJSON)
 	a.registerNotifications(to)
 	a.registerBatches(to)
 	a.registerTemplates(to)
@@ -94,7 +94,7 @@ func operation(id, method, path, tag, scope, summary, description string, errs .
 		OperationID: id, Method: method, Path: "/api/v1" + path, Tags: []string{tag},
 		Summary: summary, Description: description,
 		Security: []map[string][]string{{bearer: {scope}}},
-		Errors:   append([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusServiceUnavailable}, errs...),
+		Errors:   append([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusServiceUnavailable}, errs...),
 
 		SkipValidateBody:             true, // body reads and checks it
 		MaxBodyBytes:                 problem.MaxBodyBytes + 1,

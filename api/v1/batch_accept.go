@@ -279,7 +279,7 @@ func describeAcceptBatch(to huma.API) {
 			"UTF-8, Shift_JIS and UTF-16 are understood. Rows that nothing can be sent to, or that leave a parameter of the template blank (param_missing), are listed in rejected, and the others go on. "+
 			"The answer comes when all of it is in the ledger; a file that is wrong as a whole, or an upload that is cut off, leaves nothing behind. "+
 			"With dry_run nothing is accepted, and the answer (200) says what would be.",
-		http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity)
+		http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	schemas := to.OpenAPI().Components.Schemas
 	request := schemas.Schema(reflect.TypeFor[batchRequest](), true, "batchRequest")
 	if of := schemas.SchemaFromRef(request.Ref); of != nil {

@@ -96,9 +96,9 @@ func queryMembers(query url.Values, isCSV bool) (map[string]jsontext.Value, erro
 		})
 		switch {
 		case !ok || !isCSV && name != "dry_run":
-			return nil, problem.New(problem.ParameterInvalid, "the query has a parameter that this address does not know: remove it")
+			return nil, unknownParameter()
 		case len(values) != 1:
-			return nil, problem.Newf(problem.ParameterInvalid, "the query has the parameter %s more than once: keep one", name)
+			return nil, repeatedParameter(name)
 		case !utf8.ValidString(values[0]):
 			return nil, notUTF8(name)
 		}

@@ -132,8 +132,11 @@ func parsePathID(c *gin.Context) (int64, error) {
 func importMode(c *gin.Context) (replace bool, err error) {
 	query := c.Request.URL.Query()
 	mode := query["mode"]
-	if len(query) > 1 || len(mode) > 1 || len(query) == 1 && len(mode) == 0 {
+	switch {
+	case len(query) > 1, len(query) == 1 && len(mode) == 0:
 		return false, unknownParameter()
+	case len(mode) > 1:
+		return false, repeatedParameter("mode")
 	}
 	switch query.Get("mode") {
 	case "", "add":
@@ -142,18 +145,6 @@ func importMode(c *gin.Context) (replace bool, err error) {
 		return true, nil
 	}
 	return false, problem.New(problem.ParameterInvalid, "mode: there is no such mode: use add or replace")
-}
-
-// noParameters refuses a query at an address that has none: who believes in a filter would get all.
-func noParameters(c *gin.Context) error {
-	if len(c.Request.URL.Query()) > 0 {
-		return unknownParameter()
-	}
-	return nil
-}
-
-func unknownParameter() error {
-	return problem.New(problem.ParameterInvalid, "the query has a parameter that this address does not know: remove it")
 }
 
 // onlyMembers checks that the object has members and nothing else.
@@ -287,7 +278,7 @@ func describeListStreams(to huma.API) {
 	answer := func(of reflect.Type, description string) *huma.Response {
 		return &huma.Response{Description: description, Content: map[string]*huma.MediaType{"application/json": {Schema: schemas.Schema(of, true, "")}}}
 	}
-	uploadErrors := []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}
+	uploadErrors := []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType}
 	id := &huma.Param{Name: "id", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeInteger, Format: "int64"}}
 
 	create := operation("create-list", http.MethodPost, "/lists", "Lists", ScopeManage, "Create a list",

@@ -23,12 +23,12 @@ func (a *API) registerScheduleControl(to huma.API) {
 	}
 	huma.Register(to, control("pause-schedule", "pause", ScopeManage, "Pause a schedule",
 		"It does not run until it is resumed. What it has started goes on: pause the batch for that. Pausing again changes the note.",
-		http.StatusBadRequest, http.StatusUnprocessableEntity), a.pauseSchedule)
+		http.StatusBadRequest), a.pauseSchedule)
 	huma.Register(to, control("resume-schedule", "resume", ScopeManage, "Let a paused schedule go on",
 		"What was due in the meantime is not made up for. Resuming one that runs changes nothing.", http.StatusConflict), a.resumeSchedule)
 	trigger := control("trigger-schedule", "trigger", ScopeSend, "Run a schedule now",
 		"By hand, whether or not it is active or due. Every call sends once more, unless it has the Idempotency-Key of one before.",
-		http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity)
+		http.StatusBadRequest, http.StatusConflict)
 	trigger.DefaultStatus = http.StatusAccepted
 	huma.Register(to, trigger, a.triggerSchedule)
 }
