@@ -215,8 +215,8 @@ type BatchRecipient struct {
 var ErrNoRecipients = errors.New("the batch has no recipients")
 
 // AcceptBatch writes a batch and its notifications to the ledger. Its commit is the acceptance of all
-// of them. The error is ErrNoRecipients, ErrKeyInUse, ErrKeyReused, or what Recipients returned; then
-// nothing was accepted. Where the same was asked before under the same key, replay is what was answered.
+// of them. The error is ErrNoRecipients, ErrKeyInUse, ErrKeyReused, or what Recipients returned, or
+// ErrArchived or ErrReferenceGone when that happened to the template meanwhile; then nothing was accepted. Where the same was asked before under the same key, replay is what was answered.
 func (s *Store) AcceptBatch(ctx context.Context, n NewBatch) (accepted Batch, replay *Answer, err error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -239,6 +239,11 @@ func (s *Store) AcceptBatch(ctx context.Context, n NewBatch) (accepted Batch, re
 		if err := writeBatch(ctx, tx, n); err != nil {
 			return err
 		}
+		if n.TemplateID != nil { // as late as can be: an upload takes long, and nobody shall wait for it
+			if err := keepTemplate(ctx, tx, *n.TemplateID); err != nil {
+				return err
+			}
+		}
 		rows, err := tx.Query(ctx, batchSQL+` WHERE b.id = $2`, rateWindow, n.ID)
 		if err != nil {
 			return err
@@ -252,6 +257,9 @@ func (s *Store) AcceptBatch(ctx context.Context, n NewBatch) (accepted Batch, re
 		}
 		return keepAnswer(ctx, tx, n.Once, answer)
 	})
+	if hasCode(err, foreignKeyViolation) {
+		err = ErrReferenceGone
+	}
 	if err != nil {
 		return Batch{}, nil, fmt.Errorf("accept batch: %w", err)
 	}

@@ -19,6 +19,15 @@ import (
 // acceptBatch accepts n notifications to different numbers in shards of the size.
 func acceptBatch(t testing.TB, s *store.Store, n, shardSize int, change ...func(*store.NewBatch)) store.Batch {
 	t.Helper()
+	accepted, _, err := s.AcceptBatch(t.Context(), newBatch(t, s, n, shardSize, change...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return accepted
+}
+
+func newBatch(t testing.TB, s *store.Store, n, shardSize int, change ...func(*store.NewBatch)) store.NewBatch {
+	t.Helper()
 	sender, err := s.EnsureSender(t.Context(), notify.SMS, "+15005550006")
 	if err != nil {
 		t.Fatal(err)
@@ -39,11 +48,7 @@ func acceptBatch(t testing.TB, s *store.Store, n, shardSize int, change ...func(
 	for _, c := range change {
 		c(&batch)
 	}
-	accepted, _, err := s.AcceptBatch(t.Context(), batch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return accepted
+	return batch
 }
 
 func batchTerms(b store.Batch, shard, limit int) store.ClaimTerms {

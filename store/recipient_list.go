@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ErrInUse means that something needs the row, so that it was not deleted.
+// ErrInUse means that something needs the row, so that it was neither deleted nor archived.
 var ErrInUse = errors.New("it is in use")
 
 // RecipientList is a named list of recipients.

@@ -84,22 +84,48 @@ func (t ScheduleTerms) args() []any {
 		table.Timezone, table.StartsOn, table.EndsOn, t.TemplateID, t.ListID, t.Active, t.PauseNote, t.CatchupWindow, t.Note}
 }
 
-// CreateSchedule adds a schedule. The error is ErrNameTaken when the name is another schedule's, or
-// ErrReferenceGone.
-func (s *Store) CreateSchedule(ctx context.Context, terms ScheduleTerms) (Schedule, error) {
-	created, err := one(ctx, s, scanSchedule, `
+// CreateSchedule adds a schedule. The error is ErrNameTaken when the name is another schedule's,
+// ErrArchived when the template is archived, or ErrReferenceGone.
+func (s *Store) CreateSchedule(ctx context.Context, terms ScheduleTerms) (created Schedule, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := keepTemplate(ctx, tx, terms.TemplateID); err != nil {
+			return err
+		}
+		created, err = insertSchedule(ctx, tx, terms)
+		return err
+	})
+	return created, scheduleError("create schedule", err)
+}
+
+func insertSchedule(ctx context.Context, tx pgx.Tx, terms ScheduleTerms) (Schedule, error) {
+	return oneOf(ctx, tx, scanSchedule, `
 		INSERT INTO schedules AS s (name, channel, execution_time, days_of_week, days_of_month, cron,
 			timezone, starts_on, ends_on, template_id, list_id, is_active, pause_note, catchup_window, note)
 		VALUES ($1, $2, nullif($3, '')::time, $4, $5, nullif($6, ''), $7, nullif($8, '')::date, nullif($9, '')::date, $10, $11, $12, $13, $14, $15)
 		RETURNING `+scheduleColumns, terms.args()...)
-	return created, scheduleError("create schedule", err)
 }
 
 // ChangeSchedule gives a schedule other terms, unless it was changed since the revision. Where they say
 // otherwise when it runs, runs that were due before are not looked for any more. The error is
-// ErrNotFound, ErrStale, ErrNameTaken or ErrReferenceGone.
-func (s *Store) ChangeSchedule(ctx context.Context, id int64, revision int32, terms ScheduleTerms) (Schedule, error) {
-	changed, err := one(ctx, s, scanSchedule, `
+// ErrNotFound, ErrStale, ErrNameTaken, ErrReferenceGone, or ErrArchived where the template is archived
+// and they begin to send with it.
+func (s *Store) ChangeSchedule(ctx context.Context, id int64, revision int32, terms ScheduleTerms) (changed Schedule, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		begins, err := oneOf(ctx, tx, pgx.RowTo[bool], `
+			SELECT template_id IS DISTINCT FROM $2 OR $3 AND NOT is_active FROM schedules WHERE id = $1 AND deleted_at IS NULL`, id, terms.TemplateID, terms.Active)
+		if err == nil && begins {
+			err = keepTemplate(ctx, tx, terms.TemplateID)
+		}
+		if err == nil {
+			changed, err = updateSchedule(ctx, tx, id, revision, terms)
+		}
+		return err
+	})
+	return changed, s.staleError(ctx, id, scheduleError("change schedule", err))
+}
+
+func updateSchedule(ctx context.Context, tx pgx.Tx, id int64, revision int32, terms ScheduleTerms) (Schedule, error) {
+	return oneOf(ctx, tx, scanSchedule, `
 		UPDATE schedules s SET
 			name = $1, channel = $2, execution_time = nullif($3, '')::time, days_of_week = $4, days_of_month = $5, cron = nullif($6, ''),
 			timezone = $7, starts_on = nullif($8, '')::date, ends_on = nullif($9, '')::date, template_id = $10, list_id = $11,
@@ -112,7 +138,6 @@ func (s *Store) ChangeSchedule(ctx context.Context, id int64, revision int32, te
 			END
 		WHERE s.id = $16 AND s.revision = $17 AND s.deleted_at IS NULL
 		RETURNING `+scheduleColumns, append(terms.args(), id, revision)...)
-	return changed, s.staleError(ctx, id, scheduleError("change schedule", err))
 }
 
 // DeleteSchedule deletes a schedule, unless it was changed since the revision. Its runs stay, and its
@@ -142,25 +167,40 @@ func (s *Store) staleError(ctx context.Context, id int64, err error) error {
 // PauseSchedule makes a schedule inactive, with a note; one that is so already gets the new note. The
 // error is ErrNotFound when there is no such schedule.
 func (s *Store) PauseSchedule(ctx context.Context, id int64, note *string) (Schedule, error) {
-	return s.setActive(ctx, "pause schedule", id, false, note)
+	changed, err := setActive(ctx, s.pool, id, false, note)
+	if errors.Is(err, ErrNotFound) { // or as it should be
+		return s.Schedule(ctx, id)
+	}
+	return changed, scheduleError("pause schedule", err)
 }
 
 // ResumeSchedule makes a schedule active. What was due in the meantime is not made up for. The error is
-// ErrNotFound when there is no such schedule.
-func (s *Store) ResumeSchedule(ctx context.Context, id int64) (Schedule, error) {
-	return s.setActive(ctx, "resume schedule", id, true, nil)
+// ErrNotFound when there is no such schedule, or ErrArchived when its template is archived.
+func (s *Store) ResumeSchedule(ctx context.Context, id int64) (changed Schedule, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		template, err := oneOf(ctx, tx, pgx.RowTo[int64], `
+			SELECT template_id FROM schedules WHERE id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE`, id)
+		if err == nil {
+			err = keepTemplate(ctx, tx, template)
+		}
+		if err == nil {
+			changed, err = setActive(ctx, tx, id, true, nil)
+		}
+		return err
+	})
+	if errors.Is(err, ErrNotFound) { // or as it should be
+		return s.Schedule(ctx, id)
+	}
+	return changed, scheduleError("resume schedule", err)
 }
 
-func (s *Store) setActive(ctx context.Context, doing string, id int64, active bool, note *string) (Schedule, error) {
-	changed, err := one(ctx, s, scanSchedule, `
+// setActive finds nothing where the schedule is as it should be.
+func setActive(ctx context.Context, q querier, id int64, active bool, note *string) (Schedule, error) {
+	return oneOf(ctx, q, scanSchedule, `
 		UPDATE schedules s SET is_active = $2, pause_note = $3, revision = revision + 1, updated_at = now(), sync_retry_at = NULL,
 			watched_until = CASE WHEN is_active = $2 THEN watched_until ELSE now() END
 		WHERE id = $1 AND deleted_at IS NULL AND (is_active, pause_note) IS DISTINCT FROM ($2, $3)
 		RETURNING `+scheduleColumns, id, active, note)
-	if errors.Is(err, ErrNotFound) { // or as it should be
-		return s.Schedule(ctx, id)
-	}
-	return changed, scheduleError(doing, err)
 }
 
 // Schedule reads a schedule. The error is ErrNotFound when there is none.

@@ -100,7 +100,12 @@ func IsOutage(err error) bool {
 
 // one runs a query that answers with exactly one row.
 func one[T any](ctx context.Context, s *Store, scan pgx.RowToFunc[T], sql string, args ...any) (T, error) {
-	rows, err := s.pool.Query(ctx, sql, args...)
+	return oneOf(ctx, s.pool, scan, sql, args...)
+}
+
+// oneOf is one in a transaction.
+func oneOf[T any](ctx context.Context, q querier, scan pgx.RowToFunc[T], sql string, args ...any) (T, error) {
+	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
 		var zero T
 		return zero, err

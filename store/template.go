@@ -13,7 +13,7 @@ import (
 var (
 	// ErrNameTaken means that another row of the kind has this name.
 	ErrNameTaken = errors.New("the name is taken")
-	// ErrArchived means that a template is archived, so that it is not changed.
+	// ErrArchived means that a template is archived, so that it is not changed and nothing new is sent with it.
 	ErrArchived = errors.New("the template is archived")
 )
 
@@ -167,8 +167,21 @@ func (s *Store) Templates(ctx context.Context, archived bool, after int64, limit
 	return templates, templateError("list templates", err)
 }
 
+// keepTemplate keeps a template from being archived and from being revised until the transaction ends.
+// The error is ErrArchived, or ErrReferenceGone when there is no such template.
+func keepTemplate(ctx context.Context, tx pgx.Tx, id int64) error {
+	archived, err := oneOf(ctx, tx, pgx.RowTo[bool], `SELECT archived_at IS NOT NULL FROM templates WHERE id = $1 FOR SHARE`, id)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return ErrReferenceGone
+	case err == nil && archived:
+		return ErrArchived
+	}
+	return err
+}
+
 // DeleteTemplate deletes a template that nothing was sent with and nothing refers to. Another one it
-// archives, and returns; the error is ErrNotFound when there is none.
+// archives, and returns; the error is ErrNotFound when there is none, or ErrInUse.
 func (s *Store) DeleteTemplate(ctx context.Context, id int64) (archived *Template, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `DELETE FROM template_versions WHERE template_id = $1`, id); err != nil {
@@ -188,9 +201,26 @@ func (s *Store) DeleteTemplate(ctx context.Context, id int64) (archived *Templat
 }
 
 // ArchiveTemplate archives a template, or brings it back; the first time counts. The error is
-// ErrNotFound, or, when it is brought back, ErrNameTaken.
-func (s *Store) ArchiveTemplate(ctx context.Context, id int64, archived bool) (Template, error) {
-	t, err := one(ctx, s, scanTemplate, `
+// ErrNotFound; when it is archived, ErrInUse while TemplateUsers names any; when it is brought back,
+// ErrNameTaken.
+func (s *Store) ArchiveTemplate(ctx context.Context, id int64, archived bool) (t Template, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if t, err = archiveTemplate(ctx, tx, id, archived); err != nil || !archived {
+			return err
+		}
+		// In a statement of its own, which sees what was written while the first one waited.
+		used, err := oneOf(ctx, tx, pgx.RowTo[bool], `
+			SELECT EXISTS (SELECT FROM schedules WHERE template_id = $1 AND deleted_at IS NULL AND is_active)`, id)
+		if err == nil && used {
+			err = ErrInUse
+		}
+		return err
+	})
+	return t, templateError("archive template", err)
+}
+
+func archiveTemplate(ctx context.Context, tx pgx.Tx, id int64, archived bool) (Template, error) {
+	return oneOf(ctx, tx, scanTemplate, `
 		WITH t AS (
 			UPDATE templates SET archived_at = CASE WHEN $2 THEN coalesce(archived_at, now()) END, updated_at = now()
 			WHERE id = $1
@@ -199,7 +229,6 @@ func (s *Store) ArchiveTemplate(ctx context.Context, id int64, archived bool) (T
 		SELECT `+templateColumns+`
 		FROM t
 		JOIN template_versions v ON v.template_id = t.id AND v.version = t.current_version`, id, archived)
-	return t, templateError("archive template", err)
 }
 
 func scanTemplate(row pgx.CollectableRow) (t Template, err error) {

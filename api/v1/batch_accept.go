@@ -150,6 +150,10 @@ func (a *API) writeBatch(c *gin.Context, draft *batchDraft, rows *batchRows, onc
 		return refusal
 	case errors.Is(err, store.ErrNoRecipients):
 		return noRecipients(rows)
+	case errors.Is(err, store.ErrArchived):
+		return problem.Only("/template_id", problem.TemplateArchived, archivedTemplate)
+	case errors.Is(err, store.ErrReferenceGone):
+		return problem.Only("/template_id", problem.TemplateNotFound, "the template was deleted at this moment: choose another one")
 	case err != nil:
 		return a.keyProblem(ctx, err)
 	case replayed != nil:

@@ -161,9 +161,11 @@ func (a *API) fill(ctx context.Context, wrong *problem.Details, template store.T
 }
 
 // checkNotArchived refuses a template for anything new.
+const archivedTemplate = "the template is archived: use another one, or bring it back"
+
 func checkNotArchived(wrong *problem.Details, template store.Template) {
 	if template.ArchivedAt != nil {
-		wrong.Add("/template_id", problem.TemplateArchived, "the template is archived: use another one, or bring it back")
+		wrong.Add("/template_id", problem.TemplateArchived, archivedTemplate)
 	}
 }
 

@@ -253,6 +253,8 @@ func (a *API) scheduleProblem(ctx context.Context, err error) error {
 		return problem.New(problem.NameTaken, "another schedule has this name: choose another one")
 	case errors.Is(err, store.ErrStale):
 		return stale()
+	case errors.Is(err, store.ErrArchived):
+		return problem.Only("/template_id", problem.TemplateArchived, archivedTemplate)
 	case errors.Is(err, store.ErrReferenceGone):
 		return problem.Only("/list_id", problem.ListNotFound, "the list or the template was deleted at this moment: choose others")
 	}

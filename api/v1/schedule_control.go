@@ -54,31 +54,15 @@ func (a *API) pauseSchedule(ctx context.Context, in *struct {
 }
 
 func (a *API) resumeSchedule(ctx context.Context, in *scheduleInput) (*scheduleOutput, error) {
-	if err := a.checkResume(ctx, in.ID); err != nil {
-		return nil, err
-	}
 	resumed, err := a.Store.ResumeSchedule(ctx, in.ID)
+	if errors.Is(err, store.ErrArchived) { // every run would be skipped
+		return nil, problem.New(problem.ScheduleCannotRun, cannotRun[store.SkipTemplateArchived])
+	}
 	if err != nil {
 		return nil, a.scheduleProblem(ctx, err)
 	}
 	a.syncSchedules()
 	return a.scheduleAnswer(ctx, resumed)
-}
-
-// checkResume refuses what would make of every run one that is skipped.
-func (a *API) checkResume(ctx context.Context, id int64) error {
-	s, err := a.Store.Schedule(ctx, id)
-	if err != nil {
-		return a.scheduleProblem(ctx, err)
-	}
-	template, err := a.Store.Template(ctx, s.TemplateID)
-	switch {
-	case err != nil:
-		return a.fail(ctx, err)
-	case template.ArchivedAt != nil:
-		return problem.New(problem.ScheduleCannotRun, cannotRun[store.SkipTemplateArchived])
-	}
-	return nil
 }
 
 type triggerOutput struct {

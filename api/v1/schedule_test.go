@@ -1,6 +1,7 @@
 package v1_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/todoku/todoku/api/apitest"
 	"github.com/todoku/todoku/api/problem"
@@ -240,8 +242,9 @@ func TestAScheduleThatCannotRunSaysWhy(t *testing.T) {
 	if got := words(refused.Status, refused.Code()); got != "409 schedule_cannot_run" || !strings.Contains(refused.Text, "list is empty") {
 		t.Errorf("with an empty list = %d %s", refused.Status, refused.Text)
 	}
-	if _, err := a.Store.ArchiveTemplate(t.Context(), 1, true); err != nil {
-		t.Fatal(err)
+	a.Do("PATCH", at, `{"is_active": false}`, "If-Match: *")
+	if archived := a.Do("PATCH", "/api/v1/templates/1", `{"archived": true}`); archived.Status != http.StatusOK {
+		t.Fatal(archived.Text)
 	}
 	if refused = a.Do("POST", at+"/trigger", ""); refused.Code() != "schedule_cannot_run" || !strings.Contains(refused.Text, "archived") {
 		t.Errorf("with an archived template = %d %s", refused.Status, refused.Text)
@@ -427,5 +430,55 @@ func TestAChangeIsKeptWhileTemporalIsAway(t *testing.T) {
 	}
 	if _, err := uuid.Parse(fmt.Sprint(a.Do("POST", schedules+"/1/trigger", "").Body["batch_id"])); err != nil {
 		t.Errorf("a run by hand needs Temporal: %v", err)
+	}
+}
+
+func TestATemplateOfAScheduleIsKept(t *testing.T) {
+	a := clinic(t)
+	at := createSchedule(t, a, `, "execution_time": "10:30"`).Header.Get("Location")
+	for _, answer := range []apitest.Answer{a.Do("DELETE", templates+"/1", ""), a.Do("PATCH", templates+"/1", `{"archived": true}`)} {
+		if answer.Status != http.StatusConflict || answer.Code() != "template_in_use" || !strings.Contains(answer.Text, "1 (morning)") {
+			t.Errorf("answer = %d %s", answer.Status, answer.Text)
+		}
+	}
+	a.Do("POST", at+"/pause", "")
+	if archived := a.Do("DELETE", templates+"/1", ""); archived.Status != http.StatusOK {
+		t.Errorf("once the schedule is off = %d %s", archived.Status, archived.Text)
+	}
+}
+
+// What was asked for passed every check by the time the template was archived.
+func TestWhatIsSentWithATemplateThatIsArchivedAtThatMomentIsRefused(t *testing.T) {
+	for path, body := range map[string]string{
+		schedules: scheduleBody(`, "execution_time": "10:30"`),
+		batches:   `{"channel": "SMS", "template_id": 1, "recipients": [{"to": "090-1234-5678", "params": {"name": "佐藤"}}]}`,
+	} {
+		t.Run(path, func(t *testing.T) {
+			a := clinic(t)
+			db, err := pgx.Connect(t.Context(), a.Settings.DatabaseURL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close(context.WithoutCancel(t.Context()))
+			tx, err := db.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tx.Exec(t.Context(), `UPDATE templates SET archived_at = now()`); err != nil {
+				t.Fatal(err)
+			}
+			answers := make(chan apitest.Answer, 1)
+			go func() { answers <- a.Do("POST", path, body) }()
+			a.Eventually("the request waits", func() (waits bool) {
+				err := tx.QueryRow(t.Context(), `
+					SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits)
+				return err == nil && waits
+			})
+			if err := tx.Commit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			answer := <-answers
+			checkProblem(t, answer, http.StatusUnprocessableEntity, "template_archived at /template_id", map[problem.Code]bool{})
+		})
 	}
 }

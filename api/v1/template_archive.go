@@ -2,6 +2,7 @@ package v1
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -25,13 +26,10 @@ type deletedTemplate struct {
 }
 
 func (a *API) deleteTemplate(ctx context.Context, in *templateInput) (*deletedTemplate, error) {
-	if err := a.checkTemplateUsers(ctx, in.ID); err != nil {
-		return nil, err
-	}
 	archived, err := a.Store.DeleteTemplate(ctx, in.ID)
 	switch {
 	case err != nil:
-		return nil, a.templateProblem(ctx, err)
+		return nil, a.archiveProblem(ctx, in.ID, err)
 	case archived == nil:
 		return &deletedTemplate{Status: http.StatusNoContent}, nil
 	}
@@ -41,26 +39,21 @@ func (a *API) deleteTemplate(ctx context.Context, in *templateInput) (*deletedTe
 
 // archive archives a template, or brings it back.
 func (a *API) archive(ctx context.Context, id int64, archived bool) (store.Template, error) {
-	if archived {
-		if err := a.checkTemplateUsers(ctx, id); err != nil {
-			return store.Template{}, err
-		}
-	}
 	t, err := a.Store.ArchiveTemplate(ctx, id, archived)
 	if err != nil {
-		return t, a.templateProblem(ctx, err)
+		return t, a.archiveProblem(ctx, id, err)
 	}
 	return t, nil
 }
 
-// checkTemplateUsers refuses what would end the runs of a schedule.
-func (a *API) checkTemplateUsers(ctx context.Context, id int64) error {
-	users, err := a.Store.TemplateUsers(ctx, id)
-	switch {
-	case err != nil:
-		return a.fail(ctx, err)
-	case len(users) > 0:
-		return problem.Newf(problem.TemplateInUse, "the template is used by %s: give them another template, or switch them off first", namesOf(users))
+// archiveProblem names the schedules whose runs would end.
+func (a *API) archiveProblem(ctx context.Context, id int64, err error) error {
+	if !errors.Is(err, store.ErrInUse) {
+		return a.templateProblem(ctx, err)
 	}
-	return nil
+	users, err := a.Store.TemplateUsers(ctx, id)
+	if err != nil {
+		return a.fail(ctx, err)
+	}
+	return problem.Newf(problem.TemplateInUse, "the template is used by %s: give them another template, or switch them off first", namesOf(users))
 }
