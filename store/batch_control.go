@@ -62,17 +62,19 @@ func (s *Store) ResumeBatch(ctx context.Context, id uuid.UUID) (bool, error) {
 		WHERE b.id = $1 AND b.canceled_at IS NULL AND `+batchGoesOn)
 }
 
-// SetBatchPace gives the batch a pace of its own, for claims from now on; nil: that of its sender. A
-// pace faster than the sender's has no effect. The error is ErrNotFound when there is no such batch.
-func (s *Store) SetBatchPace(ctx context.Context, id uuid.UUID, interval *time.Duration) (bool, error) {
-	return s.controlBatch(ctx, "set the pace of a batch", id, `
-		UPDATE batches b SET send_interval = $2, next_slot = least(next_slot, clock_timestamp() + coalesce($2, '0'::interval)), carry_by = clock_timestamp()
-		WHERE b.id = $1 AND b.canceled_at IS NULL AND `+batchGoesOn, interval)
+// BatchChange is what people change of a batch that was accepted; what is nil stays.
+type BatchChange struct {
+	// Pace is the least time between two of its sends, for claims from now on; 0: that of its sender. One
+	// that is shorter than the sender's has no effect.
+	Pace *time.Duration
+	// SendAt is the moment before which nothing of it is sent. It changes as long as nothing of the batch
+	// was ever claimed.
+	SendAt *time.Time
 }
 
-// RescheduleBatch sets the moment before which nothing of the batch is sent, as long as nothing of it
-// was ever claimed. The error is ErrNotFound when there is no such batch.
-func (s *Store) RescheduleBatch(ctx context.Context, id uuid.UUID, sendAt time.Time) (moved bool, err error) {
+// ChangeBatch makes the whole change or, where it returns false, nothing of it. The error is ErrNotFound
+// when there is no such batch.
+func (s *Store) ChangeBatch(ctx context.Context, id uuid.UUID, change BatchChange) (done bool, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if err := takeBatchTurn(ctx, tx, id); err != nil {
 			return err
@@ -86,19 +88,25 @@ func (s *Store) RescheduleBatch(ctx context.Context, id uuid.UUID, sendAt time.T
 			return ErrNotFound
 		}
 		tag, err = tx.Exec(ctx, `
-			UPDATE batches b SET send_at = greatest($2, clock_timestamp()), carry_by = clock_timestamp()
+			UPDATE batches b SET
+				send_at = CASE WHEN $2::timestamptz IS NULL THEN b.send_at ELSE greatest($2, clock_timestamp()) END,
+				send_interval = CASE WHEN $3::interval IS NULL THEN b.send_interval ELSE nullif($3, '0') END,
+				next_slot = least(b.next_slot, clock_timestamp() + $3),
+				carry_by = clock_timestamp()
 			WHERE b.id = $1 AND b.canceled_at IS NULL AND `+batchGoesOn+`
-				AND NOT EXISTS (
+				AND ($2::timestamptz IS NULL OR NOT EXISTS (
 					SELECT FROM notifications n
 					WHERE `+ofBatch+` AND n.place < b.shards_started * b.shard_size AND n.first_claimed_at IS NOT NULL
-				)`, id, sendAt)
-		moved = err == nil && tag.RowsAffected() == 1
+				))`, id, change.SendAt, change.Pace)
+		if done = err == nil && tag.RowsAffected() == 1; done && change.Pace != nil {
+			err = forgetRate(ctx, tx, id)
+		}
 		return err
 	})
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		err = fmt.Errorf("reschedule batch: %w", err)
+		err = fmt.Errorf("change batch: %w", err)
 	}
-	return moved, err
+	return done, err
 }
 
 func (s *Store) controlBatch(ctx context.Context, doing string, id uuid.UUID, sql string, args ...any) (done bool, err error) {
@@ -108,7 +116,7 @@ func (s *Store) controlBatch(ctx context.Context, doing string, id uuid.UUID, sq
 		}
 		tag, err := tx.Exec(ctx, sql, append([]any{id}, args...)...)
 		if done = err == nil && tag.RowsAffected() == 1; done {
-			_, err = tx.Exec(ctx, `DELETE FROM batch_samples WHERE batch_id = $1`, id) // how fast it was says no more
+			err = forgetRate(ctx, tx, id)
 		}
 		return err
 	})
@@ -120,6 +128,12 @@ func (s *Store) controlBatch(ctx context.Context, doing string, id uuid.UUID, sq
 	}
 	_, err = s.Batch(ctx, id)
 	return false, err
+}
+
+// forgetRate forgets how fast the batch was sent, which says nothing any more.
+func forgetRate(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
+	_, err := tx.Exec(ctx, `DELETE FROM batch_samples WHERE batch_id = $1`, id)
+	return err
 }
 
 // takeBatchTurn waits for claims of the batch that began before, and has those wait that begin now, until

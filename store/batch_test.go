@@ -220,7 +220,7 @@ func TestABatchWithoutAnythingOutstandingIsNotControlled(t *testing.T) {
 	done(t, s.ResumeBatch, b.ID, false)
 	done(t, func(ctx context.Context, id uuid.UUID) (bool, error) { return s.PauseBatch(ctx, id, nil) }, b.ID, false)
 	done(t, func(ctx context.Context, id uuid.UUID) (bool, error) {
-		return s.SetBatchPace(ctx, id, new(time.Second))
+		return s.ChangeBatch(ctx, id, store.BatchChange{Pace: new(time.Second)})
 	}, b.ID, false)
 	if seen := wantCounts(t, s, b.ID, store.Counts{Success: 1}); seen.State() != store.BatchFinished || seen.FinishedAt != nil || seen.PausedAt != nil {
 		t.Errorf("the batch is %+v", seen)
@@ -235,7 +235,7 @@ func TestABatchWithoutAnythingOutstandingIsNotControlled(t *testing.T) {
 		t.Fatal(err)
 	}
 	done(t, func(ctx context.Context, id uuid.UUID) (bool, error) {
-		return s.RescheduleBatch(ctx, id, time.Now().Add(time.Hour))
+		return s.ChangeBatch(ctx, id, store.BatchChange{SendAt: new(time.Now().Add(time.Hour))})
 	}, b.ID, false)
 }
 
@@ -284,7 +284,7 @@ func TestABatchKeepsItsOwnPace(t *testing.T) {
 	s := openStore(t)
 	b := acceptBatch(t, s, 5, 5)
 	interval := 200 * time.Millisecond
-	if ok, err := s.SetBatchPace(t.Context(), b.ID, &interval); err != nil || !ok {
+	if ok, err := s.ChangeBatch(t.Context(), b.ID, store.BatchChange{Pace: &interval}); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	claimShard(t, s, b, 0, 5, 1)
@@ -295,7 +295,7 @@ func TestABatchKeepsItsOwnPace(t *testing.T) {
 	}
 	time.Sleep(left.SendIn + 5*time.Millisecond)
 	claimShard(t, s, b, 0, 5, 1)
-	if ok, err := s.SetBatchPace(t.Context(), b.ID, nil); err != nil || !ok {
+	if ok, err := s.ChangeBatch(t.Context(), b.ID, store.BatchChange{Pace: new(time.Duration(0))}); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	claimShard(t, s, b, 0, 5, 3)
@@ -330,7 +330,7 @@ func TestTheRateOfABatchIsWhatWasSentSinceItWasLastChanged(t *testing.T) {
 	}{
 		{"paused", pause}, {"resumed", s.ResumeBatch},
 		{"slowed down", func(ctx context.Context, id uuid.UUID) (bool, error) {
-			return s.SetBatchPace(ctx, id, new(time.Millisecond))
+			return s.ChangeBatch(ctx, id, store.BatchChange{Pace: new(time.Millisecond)})
 		}},
 	} {
 		done(t, change.do, b.ID, true)
@@ -363,7 +363,7 @@ func TestABatchWaitsForItsTimeWhichChangesUntilTheFirstClaim(t *testing.T) {
 	if n := unstarted(); n != 0 {
 		t.Errorf("%d batches are to be started before their time", n)
 	}
-	if moved, err := s.RescheduleBatch(t.Context(), b.ID, time.Now()); err != nil || !moved {
+	if moved, err := s.ChangeBatch(t.Context(), b.ID, store.BatchChange{SendAt: new(time.Now())}); err != nil || !moved {
 		t.Fatal(moved, err)
 	}
 	if n := unstarted(); n != 1 {
@@ -376,7 +376,7 @@ func TestABatchWaitsForItsTimeWhichChangesUntilTheFirstClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	claimShard(t, s, b, 0, 1, 1)
-	if moved, err := s.RescheduleBatch(t.Context(), b.ID, later); err != nil || moved {
+	if moved, err := s.ChangeBatch(t.Context(), b.ID, store.BatchChange{SendAt: &later}); err != nil || moved {
 		t.Errorf("its time was moved: %v, error %v, after the first claim", moved, err)
 	}
 	if n := unstarted(); n != 0 {

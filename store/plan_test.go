@@ -196,7 +196,7 @@ func readBatch(t testing.TB, s *store.Store) {
 			}
 		}
 	}
-	if _, err := s.RescheduleBatch(t.Context(), b.ID, time.Now().Add(time.Hour)); err != nil {
+	if _, err := s.ChangeBatch(t.Context(), b.ID, store.BatchChange{SendAt: new(time.Now().Add(time.Hour))}); err != nil {
 		t.Fatal(err)
 	}
 	check, err := s.RequestCarrierCheck(t.Context(), b.ID)

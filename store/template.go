@@ -61,23 +61,37 @@ func (s *Store) CreateTemplate(ctx context.Context, name string, channel notify.
 	return t, templateError("create template", err)
 }
 
-// ReviseTemplate gives a template another name, or another text as its next version; what is empty
-// stays as it is. A text that is the present one adds no version. The error is ErrNotFound,
-// ErrNameTaken or ErrArchived.
-func (s *Store) ReviseTemplate(ctx context.Context, id int64, name string, text *TemplateText) (t Template, err error) {
+// TemplateRevision is what people change of a template; what is empty stays as it is.
+type TemplateRevision struct {
+	Name     string
+	Text     *TemplateText // the next version; one that is the present one adds none
+	Archived *bool         // false: it is brought back
+}
+
+// ReviseTemplate makes the whole change or, where it returns an error, nothing of it. The error is
+// ErrNotFound; ErrNameTaken; ErrArchived where the template is archived and is not brought back, so that
+// its name and text stay; or ErrInUse where it is to be archived and TemplateUsers names any.
+func (s *Store) ReviseTemplate(ctx context.Context, id int64, next TemplateRevision) (t Template, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		// In a statement of its own: the next one sees what was written while this one waited.
-		var archived bool
-		err := tx.QueryRow(ctx, `SELECT archived_at IS NOT NULL FROM templates WHERE id = $1 FOR NO KEY UPDATE`, id).Scan(&archived)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return ErrNotFound
-		case err != nil:
+		if _, err := oneOf(ctx, tx, pgx.RowTo[int64], `SELECT id FROM templates WHERE id = $1 FOR NO KEY UPDATE`, id); err != nil {
 			return err
-		case archived:
-			return ErrArchived
 		}
-		t, err = reviseTemplate(ctx, tx, id, name, text)
+		if t, err = oneOf(ctx, tx, scanTemplate, templateSQL, id); err != nil {
+			return err
+		}
+		archived := t.ArchivedAt != nil
+		if next.Name != "" || next.Text != nil {
+			if archived && (next.Archived == nil || *next.Archived) {
+				return ErrArchived
+			}
+			if t, err = reviseTemplate(ctx, tx, id, next.Name, next.Text); err != nil {
+				return err
+			}
+		}
+		if next.Archived != nil && *next.Archived != archived {
+			t, err = archiveTemplate(ctx, tx, id, *next.Archived)
+		}
 		return err
 	})
 	return t, templateError("revise template", err)
@@ -125,13 +139,15 @@ func reviseTemplate(ctx context.Context, tx pgx.Tx, id int64, name string, text 
 
 // Template reads a template at its present version. The error is ErrNotFound when there is none.
 func (s *Store) Template(ctx context.Context, id int64) (Template, error) {
-	t, err := one(ctx, s, scanTemplate, `
-		SELECT `+templateColumns+`
-		FROM templates t
-		JOIN template_versions v ON v.template_id = t.id AND v.version = t.current_version
-		WHERE t.id = $1`, id)
+	t, err := one(ctx, s, scanTemplate, templateSQL, id)
 	return t, templateError("read template", err)
 }
+
+const templateSQL = `
+	SELECT ` + templateColumns + `
+	FROM templates t
+	JOIN template_versions v ON v.template_id = t.id AND v.version = t.current_version
+	WHERE t.id = $1`
 
 // TemplateAt reads a template at one of its versions. The error is ErrNotFound when there is none.
 func (s *Store) TemplateAt(ctx context.Context, id int64, version int32) (Template, error) {
@@ -194,41 +210,34 @@ func (s *Store) DeleteTemplate(ctx context.Context, id int64) (archived *Templat
 		return err
 	})
 	if hasCode(err, foreignKeyViolation) {
-		t, err := s.ArchiveTemplate(ctx, id, true)
+		t, err := s.ReviseTemplate(ctx, id, TemplateRevision{Archived: new(true)})
 		return &t, err
 	}
 	return nil, templateError("delete template", err)
 }
 
-// ArchiveTemplate archives a template, or brings it back; the first time counts. The error is
-// ErrNotFound; when it is archived, ErrInUse while TemplateUsers names any; when it is brought back,
-// ErrNameTaken.
-func (s *Store) ArchiveTemplate(ctx context.Context, id int64, archived bool) (t Template, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if t, err = archiveTemplate(ctx, tx, id, archived); err != nil || !archived {
-			return err
-		}
-		// In a statement of its own, which sees what was written while the first one waited.
-		used, err := oneOf(ctx, tx, pgx.RowTo[bool], `
-			SELECT EXISTS (SELECT FROM schedules WHERE template_id = $1 AND deleted_at IS NULL AND is_active)`, id)
-		if err == nil && used {
-			err = ErrInUse
-		}
-		return err
-	})
-	return t, templateError("archive template", err)
-}
-
+// archiveTemplate archives a template, or brings it back; it needs the lock of the template. The error is
+// ErrInUse when a schedule would end with it.
 func archiveTemplate(ctx context.Context, tx pgx.Tx, id int64, archived bool) (Template, error) {
-	return oneOf(ctx, tx, scanTemplate, `
+	t, err := oneOf(ctx, tx, scanTemplate, `
 		WITH t AS (
-			UPDATE templates SET archived_at = CASE WHEN $2 THEN coalesce(archived_at, now()) END, updated_at = now()
+			UPDATE templates SET archived_at = CASE WHEN $2 THEN now() END, updated_at = now()
 			WHERE id = $1
 			RETURNING *
 		)
 		SELECT `+templateColumns+`
 		FROM t
 		JOIN template_versions v ON v.template_id = t.id AND v.version = t.current_version`, id, archived)
+	if err != nil || !archived {
+		return t, err
+	}
+	// In a statement of its own, which sees what was written while the first one waited.
+	used, err := oneOf(ctx, tx, pgx.RowTo[bool], `
+		SELECT EXISTS (SELECT FROM schedules WHERE template_id = $1 AND deleted_at IS NULL AND is_active)`, id)
+	if err == nil && used {
+		err = ErrInUse
+	}
+	return t, err
 }
 
 func scanTemplate(row pgx.CollectableRow) (t Template, err error) {

@@ -24,7 +24,7 @@ func TestWhoeverRevisesATemplateAtTheSameTimeAddsAVersion(t *testing.T) {
 	var g errgroup.Group
 	for n := range people {
 		g.Go(func() error {
-			_, err := s.ReviseTemplate(t.Context(), made.ID, "", &store.TemplateText{Body: fmt.Sprint("by ", n), Params: []string{}})
+			_, err := s.ReviseTemplate(t.Context(), made.ID, store.TemplateRevision{Text: &store.TemplateText{Body: fmt.Sprint("by ", n), Params: []string{}}})
 			return err
 		})
 	}
@@ -58,7 +58,7 @@ func meanwhile(t *testing.T, db *pgx.Conn, sql string, do func(context.Context) 
 	}
 	done := make(chan error, 1)
 	go func() { done <- do(t.Context()) }()
-	const waits = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+	const waits = `SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		var waiting int
 		if err := tx.QueryRow(t.Context(), waits).Scan(&waiting); err != nil {
@@ -173,7 +173,7 @@ func TestATemplateIsKeptThatAScheduleBeginsToSendWithMeanwhile(t *testing.T) {
 	for name, end := range map[string]func(*store.Store, int64) func(context.Context) error{
 		"archived": func(s *store.Store, id int64) func(context.Context) error {
 			return func(ctx context.Context) error {
-				_, err := s.ArchiveTemplate(ctx, id, true)
+				_, err := s.ReviseTemplate(ctx, id, store.TemplateRevision{Archived: new(true)})
 				return err
 			}
 		},

@@ -120,24 +120,19 @@ func (a *API) changeBatch(ctx context.Context, in *struct {
 	Body body[batchChange]
 }) (*batchOutput, error) {
 	change, wrong := in.Body.Value, in.Body.Wrong
-	interval := checkInterval(&wrong, change.SendIntervalMS)
-	sendAt := checkSendAt(&wrong, change.SendAt, time.Now())
+	next := store.BatchChange{Pace: checkInterval(&wrong, change.SendIntervalMS), SendAt: checkSendAt(&wrong, change.SendAt, time.Now())}
 	if change.SendIntervalMS == nil && change.SendAt == nil && len(wrong) == 0 {
 		wrong.Add("", problem.Required, "nothing is to be changed: give send_interval_ms or send_at")
 	}
 	if err := wrong.Problem(); err != nil {
 		return nil, err
 	}
-	if sendAt != nil {
-		if err := a.rescheduleBatch(ctx, in.ID, *sendAt); err != nil {
-			return nil, err
-		}
-	}
-	if change.SendIntervalMS != nil {
-		set, err := a.Store.SetBatchPace(ctx, in.ID, interval)
-		if err := a.controlled(ctx, in.ID, set, err); err != nil {
-			return nil, err
-		}
+	changed, err := a.Store.ChangeBatch(ctx, in.ID, next)
+	switch {
+	case err != nil:
+		return nil, a.batchProblem(ctx, err)
+	case !changed:
+		return nil, a.notChanged(ctx, in.ID)
 	}
 	return a.changedBatch(ctx, in.ID)
 }
@@ -152,27 +147,8 @@ func (a *API) changedBatch(ctx context.Context, id uuid.UUID) (*batchOutput, err
 	return &batchOutput{a.showBatch(b)}, nil
 }
 
-// checkInterval reads a pace; nil: none of its own.
-func checkInterval(wrong *problem.Details, ms *int64) *time.Duration {
-	if ms == nil || *ms == 0 {
-		return nil
-	}
-	if *ms < 0 || *ms > slowestInterval.Milliseconds() {
-		wrong.Add("/send_interval_ms", problem.SendIntervalInvalid, fmt.Sprintf("the pace is out of range: choose from 0 to %d milliseconds", slowestInterval.Milliseconds()))
-		return nil
-	}
-	interval := time.Duration(*ms) * time.Millisecond
-	return &interval
-}
-
-func (a *API) rescheduleBatch(ctx context.Context, id uuid.UUID, sendAt time.Time) error {
-	moved, err := a.Store.RescheduleBatch(ctx, id, sendAt)
-	switch {
-	case err != nil:
-		return a.batchProblem(ctx, err)
-	case moved:
-		return nil
-	}
+// notChanged says why nothing of a change was made.
+func (a *API) notChanged(ctx context.Context, id uuid.UUID) error {
 	b, err := a.findBatch(ctx, id)
 	if err != nil {
 		return err
@@ -181,6 +157,19 @@ func (a *API) rescheduleBatch(ctx context.Context, id uuid.UUID, sendAt time.Tim
 		return a.controlled(ctx, id, false, nil)
 	}
 	return problem.New(problem.AlreadyClaimed, "some of the batch was taken to be sent: its time cannot be changed any more, but it can be paused")
+}
+
+// checkInterval reads a pace; nil: it stays.
+func checkInterval(wrong *problem.Details, ms *int64) *time.Duration {
+	if ms == nil {
+		return nil
+	}
+	if *ms < 0 || *ms > slowestInterval.Milliseconds() {
+		wrong.Add("/send_interval_ms", problem.SendIntervalInvalid, fmt.Sprintf("the pace is out of range: choose from 0 to %d milliseconds", slowestInterval.Milliseconds()))
+		return nil
+	}
+	interval := time.Duration(*ms) * time.Millisecond
+	return &interval
 }
 
 // wakeBatch has the batch's workflow, and those of its shards that wait, look at the ledger. What is

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"golang.org/x/text/encoding/japanese"
 
 	"github.com/todoku/todoku/api/apitest"
@@ -298,6 +299,47 @@ func TestABatchIsControlled(t *testing.T) {
 				t.Errorf("the canceled batch is %s", answer.Text)
 			}
 		}
+	}
+}
+
+// Whoever cancels at the same time comes before all of a change, or after it.
+func TestAChangeOfABatchIsMadeInOneGo(t *testing.T) {
+	a := apitest.Start(t)
+	id := wantBatch(t, a.Do("POST", batches+"?channel=SMS&body=x", "to\n09012345678\n", asCSV), 1, 0, 0)
+	db, err := pgx.Connect(t.Context(), a.Settings.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close(context.WithoutCancel(t.Context()))
+	tx, err := db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock(hashtextextended($1::uuid::text, 0))`, id); err != nil { // the batch's turn
+		t.Fatal(err)
+	}
+	line := func(method, path, body string, place int) <-chan apitest.Answer {
+		answers := make(chan apitest.Answer, 1)
+		go func() { answers <- a.Do(method, path, body) }()
+		a.Eventually("the request stands in line", func() bool {
+			var n int
+			err := tx.QueryRow(t.Context(), `
+				SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`).Scan(&n)
+			return err == nil && n == place
+		})
+		return answers
+	}
+	at := batches + "/" + id
+	changed := line("PATCH", at, `{"send_interval_ms": 250, "send_at": "`+time.Now().Add(time.Hour).Format(time.RFC3339)+`"}`, 1)
+	canceled := line("POST", at+"/cancel", "", 2)
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if answer := <-changed; answer.Status != http.StatusOK || answer.Body["send_interval_ms"] != 250. {
+		t.Errorf("changed = %d %s", answer.Status, answer.Text)
+	}
+	if answer := <-canceled; answer.Status != http.StatusOK || answer.Body["state"] != "canceled" || answer.Body["send_interval_ms"] != 250. {
+		t.Errorf("canceled = %d %s", answer.Status, answer.Text)
 	}
 }
 

@@ -441,6 +441,12 @@ func TestATemplateOfAScheduleIsKept(t *testing.T) {
 			t.Errorf("answer = %d %s", answer.Status, answer.Text)
 		}
 	}
+	if seen := a.Do("PATCH", templates+"/1", `{"body": "{{name}}さん", "name": "other", "archived": true}`); seen.Code() != "template_in_use" {
+		t.Errorf("with another text = %d %s", seen.Status, seen.Text)
+	}
+	if seen := a.Do("GET", templates+"/1", ""); words(seen.Body["name"], seen.Body["version"]) != "reminder 1" {
+		t.Errorf("what was refused has changed it: %s", seen.Text)
+	}
 	a.Do("POST", at+"/pause", "")
 	if archived := a.Do("DELETE", templates+"/1", ""); archived.Status != http.StatusOK {
 		t.Errorf("once the schedule is off = %d %s", archived.Status, archived.Text)
@@ -471,7 +477,7 @@ func TestWhatIsSentWithATemplateThatIsArchivedAtThatMomentIsRefused(t *testing.T
 			go func() { answers <- a.Do("POST", path, body) }()
 			a.Eventually("the request waits", func() (waits bool) {
 				err := tx.QueryRow(t.Context(), `
-					SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits)
+					SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))`).Scan(&waits)
 				return err == nil && waits
 			})
 			if err := tx.Commit(t.Context()); err != nil {

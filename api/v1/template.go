@@ -146,25 +146,12 @@ func (a *API) changeTemplate(ctx context.Context, in *struct {
 	if req.Name != nil {
 		checkName(&wrong, *req.Name)
 	}
-	next := checkNextText(&wrong, t, req)
+	next := store.TemplateRevision{Name: strings.TrimSpace(valueOf(req.Name)), Text: checkNextText(&wrong, t, req), Archived: req.Archived}
 	if err := wrong.Problem(); err != nil {
 		return nil, err
 	}
-	archive := req.Archived != nil && *req.Archived && t.ArchivedAt == nil
-	if req.Archived != nil && !*req.Archived && t.ArchivedAt != nil {
-		if t, err = a.archive(ctx, in.ID, false); err != nil {
-			return nil, err
-		}
-	}
-	if req.Name != nil || next != nil {
-		if t, err = a.Store.ReviseTemplate(ctx, in.ID, strings.TrimSpace(valueOf(req.Name)), next); err != nil {
-			return nil, a.templateProblem(ctx, err)
-		}
-	}
-	if archive {
-		if t, err = a.archive(ctx, in.ID, true); err != nil {
-			return nil, err
-		}
+	if t, err = a.Store.ReviseTemplate(ctx, in.ID, next); err != nil {
+		return nil, a.archiveProblem(ctx, in.ID, err)
 	}
 	return &templateOutput{showTemplate(t)}, nil
 }

@@ -37,15 +37,6 @@ func (a *API) deleteTemplate(ctx context.Context, in *templateInput) (*deletedTe
 	return &deletedTemplate{http.StatusOK, &shown}, nil
 }
 
-// archive archives a template, or brings it back.
-func (a *API) archive(ctx context.Context, id int64, archived bool) (store.Template, error) {
-	t, err := a.Store.ArchiveTemplate(ctx, id, archived)
-	if err != nil {
-		return t, a.archiveProblem(ctx, id, err)
-	}
-	return t, nil
-}
-
 // archiveProblem names the schedules whose runs would end.
 func (a *API) archiveProblem(ctx context.Context, id int64, err error) error {
 	if !errors.Is(err, store.ErrInUse) {

@@ -241,6 +241,12 @@ func TestWhatWasUsedIsArchived(t *testing.T) {
 			if back := a.Do("PATCH", at, `{"archived": false, "body": "y"}`); back.Status != 200 || back.Body["version"] != 2. || back.Body["archived_at"] != nil {
 				t.Errorf("back = %d %s", back.Status, back.Text)
 			}
+			a.Do("PATCH", at, `{"archived": true}`)
+			a.Do("PATCH", heir.Header.Get("Location"), `{"archived": false}`)
+			if back := a.Do("PATCH", at, fmt.Sprintf(`{"archived": false, "name": "%s too"}`, name)); back.Status != 200 || back.Body["archived_at"] != nil {
+				t.Errorf("back under another name = %d %s", back.Status, back.Text)
+			}
+			a.Do("PATCH", heir.Header.Get("Location"), `{"archived": true}`)
 			if again := use(id); again.Status != http.StatusAccepted {
 				t.Errorf("used again = %d %s", again.Status, again.Text)
 			}
