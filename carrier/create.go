@@ -80,12 +80,13 @@ func (c *Client) Create(ctx context.Context, req Create) (notify.Receipt, error)
 	return resource.Receipt, nil
 }
 
-// created is what counts of the answer to a create.
+// created is what counts of the answer to a create. Whatever the type of the rest is, the SID says that
+// Twilio has it.
 type created struct {
 	SID         string `json:"sid"`
 	Status      string `json:"status"`
-	NumSegments string `json:"num_segments"` // of an SMS
-	ErrorCode   *int   `json:"error_code"`   // of an SMS
+	NumSegments any    `json:"num_segments"` // of an SMS
+	ErrorCode   any    `json:"error_code"`   // of an SMS
 }
 
 func (c created) resource(ch notify.Channel) Resource {

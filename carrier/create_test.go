@@ -97,6 +97,21 @@ func TestTheAnswerToACreateIsAReceipt(t *testing.T) {
 			`{"sid":"` + testMessage + `","status":"queued","price":0.01,"subresource_uris":[]}`,
 			notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "queued"},
 		},
+		"segments and an error code of other types": {
+			sms(),
+			`{"sid":"` + testMessage + `","status":"queued","num_segments":2,"error_code":"30007"}`,
+			notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "queued"},
+		},
+		"segments and an error code of types that are none": {
+			sms(),
+			`{"sid":"` + testMessage + `","status":"queued","num_segments":{"x":[1]},"error_code":[30007.5]}`,
+			notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "queued"},
+		},
+		"half an error code": {
+			sms(),
+			`{"sid":"` + testMessage + `","status":"queued","num_segments":"1","error_code":30007.5}`,
+			notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "queued", Segments: 1},
+		},
 		"call": {
 			call(),
 			`{"sid":"` + testCall + `","status":"queued","duration":null,"start_time":null,"answered_by":null}`,

@@ -140,6 +140,7 @@ func TestAListIsCompleteOrEndsWithAnError(t *testing.T) {
 		"the next page is another server": listPage(3, 4, "//elsewhere.example.com/Messages.json?Page=2"),
 		"the next page is relative":       listPage(3, 4, "Messages.json?Page=2"),
 		"the next page is not a URL":      listPage(3, 4, "%zz"),
+		"a recipient that is no text":     `{"messages":[{"sid":"` + testMessage + `","status":"sent","to":15555550123}]}`,
 		"a 500":                           "500",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -69,12 +69,14 @@ func (r Resource) problem() string {
 }
 
 // messageAnswer is what is read of one of Twilio's messages: to read all of it into twilio-go's type takes far
-// longer, and a list has a thousand a page.
+// longer, and a list has a thousand a page. A field that may have any type is unknown where its type is
+// another than Twilio documents: one such resource keeps nobody from reading the others. By the fields of
+// one type sends are told apart, and a list that lacks them is no list.
 type messageAnswer struct {
 	SID                 string `json:"sid"`
 	Status              string `json:"status"`
-	ErrorCode           *int   `json:"error_code"`
-	NumSegments         string `json:"num_segments"` // "0" while a Messaging Service has not chosen a number
+	ErrorCode           any    `json:"error_code"`   // a number
+	NumSegments         any    `json:"num_segments"` // a text: "0" while a Messaging Service has not chosen a number
 	DateSent            string `json:"date_sent"`
 	DateCreated         string `json:"date_created"`
 	To                  string `json:"to"`
@@ -85,10 +87,10 @@ type messageAnswer struct {
 }
 
 func (m messageAnswer) resource() Resource {
-	segments, _ := strconv.Atoi(m.NumSegments)
+	segments, _ := strconv.Atoi(textIn(m.NumSegments))
 	errorCode := ""
-	if m.ErrorCode != nil {
-		errorCode = notify.CarrierErrorCode(strconv.Itoa(*m.ErrorCode))
+	if code, ok := m.ErrorCode.(float64); ok {
+		errorCode = notify.CarrierErrorCode(strconv.FormatFloat(code, 'f', -1, 64))
 	}
 	return Resource{
 		Receipt: notify.Receipt{
@@ -113,8 +115,8 @@ func (m messageAnswer) resource() Resource {
 type callAnswer struct {
 	SID         string `json:"sid"`
 	Status      string `json:"status"`
-	Duration    string `json:"duration"`
-	AnsweredBy  string `json:"answered_by"`
+	Duration    any    `json:"duration"`    // a text
+	AnsweredBy  any    `json:"answered_by"` // a text
 	StartTime   string `json:"start_time"`
 	DateCreated string `json:"date_created"`
 	To          string `json:"to"`
@@ -128,8 +130,8 @@ func (c callAnswer) resource() Resource {
 			Channel:    notify.Call,
 			SID:        c.SID,
 			Word:       c.Status,
-			Duration:   seconds(c.Duration),
-			AnsweredBy: c.AnsweredBy,
+			Duration:   seconds(textIn(c.Duration)),
+			AnsweredBy: textIn(c.AnsweredBy),
 			SentAt:     date(c.StartTime),
 			Source:     notify.FromPoll,
 		},
@@ -145,6 +147,12 @@ func text(s *string) string {
 		return ""
 	}
 	return *s
+}
+
+// textIn is empty for what is no text.
+func textIn(v any) string {
+	s, _ := v.(string)
+	return s
 }
 
 // seconds reads a duration as Twilio writes it. An empty one is not 0: the call was not answered,

@@ -42,6 +42,15 @@ func TestFetchReadsTwiliosTypes(t *testing.T) {
 			`{"sid":"` + testMessage + `","status":"queued","error_code":0,"date_sent":null,"date_created":"yesterday","num_segments":"many","from":null}`,
 			Resource{Receipt: notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "queued", Source: notify.FromPoll}},
 		},
+		"message, with other types": {
+			notify.SMS, testMessage,
+			`{"sid":"` + testMessage + `","status":"delivered","error_code":"none","num_segments":2}`,
+			Resource{Receipt: notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "delivered", Source: notify.FromPoll}},
+		},
+		"call, with other types": {
+			notify.Call, testCall, `{"sid":"` + testCall + `","status":"completed","duration":15,"answered_by":{}}`,
+			Resource{Receipt: notify.Receipt{Channel: notify.Call, SID: testCall, Word: "completed", Source: notify.FromPoll}},
+		},
 		"call, completed": {
 			notify.Call, testCall,
 			`{"sid":"` + testCall + `","status":"completed","duration":"15","answered_by":"machine_start","queue_time":"1000",
