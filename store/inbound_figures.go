@@ -65,7 +65,7 @@ func (s *Store) InboundFigures(ctx context.Context, within, threshold time.Durat
 
 // InboundOperator is what one operator has done.
 type InboundOperator struct {
-	SID         string
+	SID         string // the latest: whoever is set up anew is another worker to TaskRouter
 	Name        *string
 	Busy        bool // speaks with a caller, or the phone rings
 	Answered    int64
@@ -74,22 +74,25 @@ type InboundOperator struct {
 }
 
 // InboundOperators lists the operators who answered a call within the last while, or whose phones
-// ring, by name.
+// ring, by name: a name is one operator.
 func (s *Store) InboundOperators(ctx context.Context, within time.Duration) ([]InboundOperator, error) {
 	operators, err := many(ctx, s, pgx.RowToStructByPos[InboundOperator], `
-		SELECT operator, max(name), bool_or(busy), count(*) FILTER (WHERE answered_at IS NOT NULL),
+		SELECT (array_agg(operator ORDER BY answered_at DESC NULLS FIRST))[1], max(name), bool_or(busy), count(*) FILTER (WHERE answered_at IS NOT NULL),
 			coalesce(avg(greatest('0', exit_at - answered_at)) FILTER (WHERE exit_at IS NOT NULL), '0'), max(answered_at)
 		FROM (
-			SELECT answered_by AS operator, answered_by_name AS name, state = 'ANSWERED' AS busy, answered_at, exit_at
-			FROM inbound_calls
-			WHERE answered_at > clock_timestamp() - $1::interval
-			UNION ALL
-			SELECT phase_operator, phase_operator_name, true, NULL, NULL
-			FROM inbound_calls
-			WHERE state IN ('RECEIVED', 'WAITING', 'RESERVED', 'ANSWERED') AND state = 'RESERVED'
+			SELECT operator, max(name) OVER (PARTITION BY operator) AS name, busy, answered_at, exit_at
+			FROM (
+				SELECT answered_by AS operator, answered_by_name AS name, state = 'ANSWERED' AS busy, answered_at, exit_at
+				FROM inbound_calls
+				WHERE answered_at > clock_timestamp() - $1::interval
+				UNION ALL
+				SELECT phase_operator, phase_operator_name, true, NULL, NULL
+				FROM inbound_calls
+				WHERE state IN ('RECEIVED', 'WAITING', 'RESERVED', 'ANSWERED') AND state = 'RESERVED'
+			) AS work
+			WHERE operator IS NOT NULL
 		) AS work
-		WHERE operator IS NOT NULL
-		GROUP BY operator
+		GROUP BY coalesce(name, operator)
 		ORDER BY 2, 1`, within)
 	if err != nil {
 		return nil, fmt.Errorf("read what operators have done: %w", err)

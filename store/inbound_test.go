@@ -500,6 +500,40 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// A destroy and an apply make of each operator another worker of TaskRouter's with the same name.
+func TestAnOperatorWhoIsSetUpAnewIsOne(t *testing.T) {
+	s := openStore(t)
+	now := time.Now()
+	answered := func(sid, name string, ago time.Duration) {
+		id := "CA" + strings.ReplaceAll(uuid.NewString(), "-", "")
+		if _, err := s.RecordInbound(t.Context(), notify.InboundEvent{CallID: notify.InboundID(id), CallSID: id, Key: "answered", Kind: "answered",
+			Word: notify.WordAnswered, At: now.Add(-ago), Source: notify.FromWebhook, From: "+819012345678", To: "+15005550006",
+			Operator: notify.Operator{SID: sid, Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answered("WK1", "Mari", time.Hour)
+	answered("WK2", "Mari", 2*time.Minute)
+	answered("WK2", "", time.Minute) // whose name that event lacked
+	answered("WK3", "", time.Minute)
+	answered("WK4", "", time.Minute)
+	operators, err := s.InboundOperators(t.Context(), 24*time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text []string
+	for _, o := range operators {
+		name := "?"
+		if o.Name != nil {
+			name = *o.Name
+		}
+		text = append(text, fmt.Sprint(o.SID, " ", name, " ", o.Answered))
+	}
+	if got := strings.Join(text, ", "); got != "WK2 Mari 3, WK3 ? 1, WK4 ? 1" {
+		t.Error(got)
+	}
+}
+
 func TestThePolicyIsKeptAndForgotten(t *testing.T) {
 	s := openStore(t)
 	if p, err := s.InboundPolicy(t.Context()); err != nil || p.SetUp() {
