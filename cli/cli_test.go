@@ -45,6 +45,8 @@ func TestBadUsageEndsWithTwoAndSaysWhy(t *testing.T) {
 		{"template show abc", `"abc" is not an id`},
 		{"template render 0", `"0" is not an id`},
 		{"sender resume", "an argument is missing"},
+		{"schedule sync --api-url http://127.0.0.1:1", "unknown flag: --api-url"},
+		{"schedule --api-url ftp://host list", "--api-url is no base URL"},
 		{"key add --name x", "missing: --scope"},
 		{"key add --name x --scope send,fly", `--scope "fly" is none of send, read, manage, pii`},
 		{"key add --name x --scope=", "--scope is empty"},

@@ -17,14 +17,18 @@ import (
 )
 
 func newScheduleCommand() *cobra.Command {
-	group := newGroup("schedule", "Send to a list again and again, at set times",
+	commands := []*cobra.Command{
 		newScheduleCreate(), newScheduleEdit(), newScheduleList(), newScheduleShow(),
-		newSchedulePause(), newScheduleResume(), newScheduleTrigger(), newScheduleDelete(), newScheduleSync())
+		newSchedulePause(), newScheduleResume(), newScheduleTrigger(), newScheduleDelete(),
+	}
+	for _, overAPI := range commands {
+		addConnectionFlags(overAPI)
+	}
+	group := newGroup("schedule", "Send to a list again and again, at set times", append(commands, newScheduleSync())...)
 	group.GroupID = groupUse
 	group.Example = `  todoku schedule create --name 'Morning reminder' --channel sms --time 10:30 --days MON,FRI --template 1 --list 1
   todoku schedule edit 1 --time 11:00
   todoku schedule show 1`
-	addConnectionFlags(group)
 	return group
 }
 

@@ -15,6 +15,16 @@ import (
 	"github.com/todoku/todoku/store"
 )
 
+func TestASyncOffersNoConnectionThatItDoesNotUse(t *testing.T) {
+	term := newTerminal(t)
+	if help := term.succeeds("schedule", "sync", "--help"); strings.Contains(help, "--api-") || !strings.Contains(help, "--dry-run") {
+		t.Errorf("its help is\n%s", help)
+	}
+	if help := term.succeeds("schedule", "list", "--help"); !strings.Contains(help, "--api-url") || !strings.Contains(help, "--api-key-file") {
+		t.Errorf("what uses one has the help\n%s", help)
+	}
+}
+
 func TestASyncIsTriedAndThenDone(t *testing.T) {
 	database, address := devstacktest.Postgres(t), devstacktest.Temporal(t) // found from this folder
 	term := newTerminal(t)
