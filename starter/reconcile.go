@@ -21,7 +21,8 @@ const ReconcileScheduleID = "todoku-reconcile"
 const reconcileCatchup = time.Minute
 
 // EnsureReconcileSchedule makes the schedule of Reconcile, or makes an existing one as it should be.
-// Several workers may call it at the same time. A schedule that somebody has paused stays paused.
+// Several workers may call it at the same time. A schedule that somebody has paused stays paused, also
+// where that happens at the same moment: the next call mends what else there is.
 func (s *Starter) EnsureReconcileSchedule(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -41,7 +42,7 @@ func (s *Starter) EnsureReconcileSchedule(ctx context.Context) error {
 	if reconcileScheduleIsRight(&have.Schedule) {
 		return nil
 	}
-	err = handle.Update(ctx, client.ScheduleUpdateOptions{DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+	err = handle.Update(unlessChanged(ctx), client.ScheduleUpdateOptions{DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
 		schedule := in.Description.Schedule
 		if reconcileScheduleIsRight(&schedule) { // another worker was faster
 			return nil, temporal.ErrSkipScheduleUpdate

@@ -35,11 +35,12 @@ func ensure(t *testing.T, s *starter.Starter) *client.ScheduleDescription {
 	if err := s.EnsureReconcileSchedule(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	have, err := s.Client().ScheduleClient().GetHandle(t.Context(), starter.ReconcileScheduleID).Describe(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return have
+	return describeReconcile(t, s)
+}
+
+func describeReconcile(t *testing.T, s *starter.Starter) *client.ScheduleDescription {
+	t.Helper()
+	return describe(t, s, starter.ReconcileScheduleID)
 }
 
 // await waits until the schedule is as it was asked to be, which it is a moment later. What is asked for
@@ -103,6 +104,83 @@ func TestWorkersMakeTheReconcileScheduleOnceAndMendIt(t *testing.T) {
 	}
 	if again := ensure(t, s); again.Schedule.State.Paused {
 		t.Error("the schedule that replaces a deleted one is paused")
+	}
+}
+
+// interrupted is a client whose updates of Schedules are interrupted after they have looked.
+type interrupted struct {
+	client.Client
+	meanwhile func()
+}
+
+func (c interrupted) ScheduleClient() client.ScheduleClient {
+	return interruptedSchedules{c.Client.ScheduleClient(), c.meanwhile}
+}
+
+type interruptedSchedules struct {
+	client.ScheduleClient
+	meanwhile func()
+}
+
+func (c interruptedSchedules) GetHandle(ctx context.Context, id string) client.ScheduleHandle {
+	return interruptedSchedule{c.ScheduleClient.GetHandle(ctx, id), c.meanwhile}
+}
+
+type interruptedSchedule struct {
+	client.ScheduleHandle
+	meanwhile func()
+}
+
+func (c interruptedSchedule) Update(ctx context.Context, options client.ScheduleUpdateOptions) error {
+	update := options.DoUpdate
+	options.DoUpdate = func(seen client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+		c.meanwhile()
+		return update(seen)
+	}
+	return c.ScheduleHandle.Update(ctx, options)
+}
+
+// A worker looks at the schedule, somebody pauses it, and the worker mends what it has seen.
+func TestAPauseDuringAMendStays(t *testing.T) {
+	s := dial(t)
+	ensure(t, s)
+	handle := s.Client().ScheduleClient().GetHandle(t.Context(), starter.ReconcileScheduleID)
+	t.Cleanup(func() { _ = handle.Delete(context.Background()) })
+	err := handle.Update(t.Context(), client.ScheduleUpdateOptions{DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+		in.Description.Schedule.Spec.Intervals[0].Every = 24 * time.Hour
+		return &client.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, handle, "is changed", func(s *client.Schedule) bool { return s.Spec.Intervals[0].Every == 24*time.Hour })
+	var once sync.Once
+	s.Through(func(c client.Client) client.Client {
+		return interrupted{c, func() {
+			once.Do(func() {
+				if err := handle.Pause(t.Context(), client.SchedulePauseOptions{Note: "by hand"}); err != nil {
+					t.Error(err)
+				}
+			})
+		}}
+	})
+	if err := s.EnsureReconcileSchedule(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// What is asked for after the mend is seen after it.
+	err = handle.Update(t.Context(), client.ScheduleUpdateOptions{DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+		in.Description.Schedule.Policy.CatchupWindow = time.Hour
+		return &client.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, handle, "is changed once more", func(s *client.Schedule) bool { return s.Policy.CatchupWindow == time.Hour })
+	if seen := describeReconcile(t, s); !seen.Schedule.State.Paused || seen.Schedule.State.Note != "by hand" {
+		t.Errorf("the pause was undone: %+v", seen.Schedule.State)
+	}
+	if mended := ensure(t, s).Schedule; mended.Spec.Intervals[0].Every != activities.ReconcileInterval || !mended.State.Paused {
+		t.Errorf("the next look left it %+v, paused %v", mended.Spec, mended.State.Paused)
 	}
 }
 

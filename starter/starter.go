@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc"
 
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/workflows"
@@ -49,6 +50,7 @@ func Dial(uiURL string, logger *slog.Logger) (*Starter, error) {
 		return nil, fmt.Errorf("read TEMPORAL_ settings: %w", err)
 	}
 	options.Logger = log.NewStructuredLogger(logger)
+	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(carryConflictToken))
 	c, err := client.NewLazyClient(options)
 	if err != nil {
 		return nil, fmt.Errorf("prepare Temporal client: %w", err)
