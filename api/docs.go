@@ -46,7 +46,8 @@ func describe() *huma.OpenAPI {
 
 const introduction = "Todoku (届く, \"to arrive\") sends SMS and automated calls through Twilio and knows what became of each one.\n\n" +
 	"Errors are `application/problem+json` (RFC 9457) with a stable `code` and, for a body, `errors` with a JSON pointer to each field that is wrong. " +
-	"They never repeat a value."
+	"They never repeat a value. " +
+	"What is no HTTP, or has more than 16 KiB of headers, is refused in plain text (400 or 431), and its connection is closed."
 
 // codeTable is problem.Codes in Markdown.
 func codeTable() string {

@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"bufio"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -244,5 +246,50 @@ func TestALongHeaderIsRefused(t *testing.T) {
 	_, _ = io.Copy(io.Discard, response.Body)
 	if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("status = %d, want 431", response.StatusCode)
+	}
+}
+
+// Go's server answers what it cannot read by itself, and offers no way to write another answer there. It
+// must repeat nothing of what it read.
+func TestWhatIsNoHTTPIsRefusedInPlainText(t *testing.T) {
+	a := apitest.Start(t)
+	for name, test := range map[string]struct {
+		request string
+		status  int
+	}{
+		"another protocol":     {"EHLO 09012345678\r\n\r\n", 400},
+		"a path with a space":  {"GET /09012345678 x HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+		"no host":              {"GET /09012345678 HTTP/1.1\r\n\r\n", 400},
+		"a header of no name":  {"GET / HTTP/1.1\r\nHost: x\r\n09012345678\r\n\r\n", 400},
+		"two lengths":          {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400},
+		"headers without end":  {"GET / HTTP/1.1\r\nHost: x\r\nX-Phone: " + strings.Repeat("09012345678", 3000) + "\r\n\r\n", 431},
+		"a URL without an end": {"GET /" + strings.Repeat("09012345678", 3000) + " HTTP/1.1\r\nHost: x\r\n\r\n", 431},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(a.URL, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			go func() { _, _ = io.WriteString(conn, test.request) }() // it may be refused before it is written
+			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			text, _ := io.ReadAll(response.Body)
+			if response.StatusCode != test.status || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain") || !response.Close {
+				t.Errorf("answer = %d %v %s", response.StatusCode, response.Header, text)
+			}
+			if strings.Contains(string(text), "12345678") {
+				t.Errorf("it repeats a number: %s", text)
+			}
+		})
+	}
+	if answer := a.Do("GET", "/healthz", ""); answer.Status != http.StatusOK {
+		t.Errorf("afterwards = %d %s", answer.Status, answer.Text)
+	}
+	if strings.Contains(a.Log(), "12345678") {
+		t.Error("the log repeats a number")
 	}
 }
