@@ -12,9 +12,10 @@ import (
 
 // The shape of groups. A value that finds nothing being written is written at once, alone; others
 // wait for those that come within the window. To start a statement and to commit it takes the database
-// as long as a score of values, so a group that everybody can wait for is a large one.
+// as long as a few values, so a group is large; but not so large that it takes in all that a carrier has
+// in flight, who then waits for one lane while the other has nothing to write.
 const (
-	size  = 256
+	size  = 128
 	lanes = 2 // groups that are written at the same time
 
 	// limit is how long a group may take from its first value on. The groups before it began before it,
