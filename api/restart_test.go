@@ -246,3 +246,31 @@ func TestAStopEndsTheStreamsOfWhoeverFollowsABatch(t *testing.T) {
 		t.Errorf("the stream ends with %v and says %s, want it to end in order, for its reader to ask again", err, rest)
 	}
 }
+
+func TestAConnectionThatWasTakenGetsItsAnswerAlthoughItsRequestComesLate(t *testing.T) {
+	a := apitest.Start(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(a.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET"); err != nil { // not all of it yet
+		t.Fatal(err)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- a.Stop() }()
+	a.Eventually("no new connection is taken", func() bool {
+		_, err := (&http.Client{Transport: &http.Transport{}}).Get(a.URL + "/healthz")
+		return err != nil
+	})
+	if _, err := io.WriteString(conn, " /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.Contains(string(answer), "503 Service Unavailable") {
+		t.Errorf("the request was answered %q (%v)", answer, err)
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}

@@ -70,7 +70,7 @@ type Server struct {
 	health    *health
 	draining  atomic.Bool // connections end with their next answer
 	refusing  atomic.Bool // and that answer is a refusal
-	inFlight  atomic.Int64
+	busy      connections
 }
 
 // New puts the API together. It touches neither the network nor the database.
@@ -151,8 +151,6 @@ func (s *Server) leave(c *gin.Context) {
 		c.Abort()
 		return
 	}
-	s.inFlight.Add(1)
-	defer s.inFlight.Add(-1)
 	c.Next()
 }
 
@@ -172,6 +170,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.deps.Logger.Handler(), slog.LevelDebug), // what clients do to connections
+		ConnState:         s.busy.follow,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
@@ -189,24 +188,12 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	s.resources.Leave()
 	err := listener.Close()
 	<-ended // with the error of a listener that was closed
-	err = errors.Join(err, s.finishRequests(stop))
+	err = errors.Join(err, s.busy.wait(stop))
 	// From here on http.Server drops what it reads without an answer, so everything has its own by now.
 	if late := server.Shutdown(stop); late != nil {
 		err = errors.Join(err, fmt.Errorf("close connections: %w", late), server.Close())
 	}
 	return errors.Join(err, s.finish(stop))
-}
-
-// finishRequests waits for the requests that are not refused.
-func (s *Server) finishRequests(ctx context.Context) error {
-	for s.inFlight.Load() > 0 {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("finish requests: %w", ctx.Err())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-	return nil
 }
 
 // finish waits for what the requests set off.
