@@ -107,10 +107,7 @@ func insert(ctx context.Context, q querier, all []NewNotification, accepted []Ac
 				$7::text[], $8::bigint[], $9::int[], $10::text[], $11::bool[], $12::bigint[], $13::timestamptz[], $14::interval[], $15::timestamptz[])
 				AS t (id, channel, reference, to_number, to_national, to_hash,
 				message, template_id, template_version, params, require_human, sender_id, send_at, relay_in, created_at)
-			RETURNING id, to_hash, sender_id, created_at, send_at
-		), recipient AS (
-			INSERT INTO notification_recipients (to_hash, notification_id)
-			SELECT to_hash, id FROM n
+			RETURNING id, sender_id, created_at, send_at
 		)
 		SELECT n.id, n.created_at, n.send_at, s.address, s.stopped_at IS NOT NULL
 		FROM n

@@ -295,19 +295,9 @@ type batchWritten struct {
 	firstRejected []Rejected
 }
 
-// insertBatch writes the batch itself, whose notifications are there, and where these are found by number:
-// in the order of the hashes, since those that are near each other are written into the same pages.
+// insertBatch writes the batch itself, whose notifications are known.
 func insertBatch(ctx context.Context, tx pgx.Tx, n NewBatch, w batchWritten) error {
 	first, err := json.Marshal(append([]Rejected{}, w.firstRejected...))
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(ctx, `
-		INSERT INTO notification_recipients (to_hash, notification_id)
-		SELECT to_hash, id
-		FROM notifications
-		WHERE batch_id = $1 AND id BETWEEN $2 AND $3
-		ORDER BY to_hash, id`, n.ID, w.ids.first, w.ids.last)
 	if err != nil {
 		return err
 	}

@@ -38,10 +38,7 @@ func (s *Store) AddFound(ctx context.Context, found ...Found) ([]Settled, error)
 					twilio_sid, created_at, send_at, started_at, sent_at, found_at)
 				VALUES ($1, $2, 'PENDING', $3, $4, $5, $6, $7, $8, $9, $9, clock_timestamp(), $9, clock_timestamp())
 				ON CONFLICT DO NOTHING
-				RETURNING id, to_hash, status, twilio_sid
-			), recipient AS (
-				INSERT INTO notification_recipients (to_hash, notification_id)
-				SELECT to_hash, id FROM row
+				RETURNING id, status, twilio_sid
 			)
 			INSERT INTO notification_events (notification_id, kind, status, source, twilio_sid)
 			SELECT id, $10, status, $11, twilio_sid FROM row`,
