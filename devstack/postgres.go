@@ -302,9 +302,9 @@ func createDatabase(ctx context.Context, admin, name string) error {
 	return nil
 }
 
-// removeStalePID removes the postmaster.pid of a server that was killed when its process id now belongs to some other
-// program, as after a restart of the machine: Postgres would take that for itself and refuse to start. In every other
-// case the file stays, for Postgres reads more from it than the pid.
+// removeStalePID removes the postmaster.pid of a server that was killed when it names none, since the server was killed
+// while it wrote it, or when its process id now belongs to some other program, as after a restart of the machine:
+// Postgres would refuse to start. In every other case the file stays, for Postgres reads more from it than the pid.
 func removeStalePID(data string) error {
 	path := filepath.Join(data, "postmaster.pid")
 	text, err := os.ReadFile(path)
@@ -316,7 +316,7 @@ func removeStalePID(data string) error {
 	}
 	first, _, _ := strings.Cut(string(text), "\n")
 	pid, err := strconv.Atoi(strings.TrimSpace(first))
-	if err != nil || !alive(pid) || strings.Contains(commandLine(pid), data) {
+	if err == nil && (!alive(pid) || strings.Contains(commandLine(pid), data)) {
 		return nil
 	}
 	if err := os.Remove(path); err != nil {

@@ -89,18 +89,22 @@ func TestPostgresStartsBesideAStalePIDFile(t *testing.T) {
 	dir := openTempDir(t)
 	p := startTestPostgres(t, PostgresOptions{Dir: dir})
 	data := strings.Fields(commandLine(p.PID()))[2]
-	p.Stop()
-	// What a kill and a restart of the machine leave: the pid in the file is another program's now.
-	stale := fmt.Sprintf("%d\n%s\n1700000000\n%d\n\n127.0.0.1\n        0         0\nready   \n", os.Getpid(), data, 5433)
-	if err := os.WriteFile(filepath.Join(data, "postmaster.pid"), []byte(stale), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if u, _ := findUnprivilegedUser(); u != nil {
-		if err := u.own(filepath.Join(data, "postmaster.pid"), 0o600); err != nil {
+	for what, stale := range map[string]string{
+		"the pid is another program's now, as after a restart of the machine": fmt.Sprintf("%d\n%s\n1700000000\n%d\n\n127.0.0.1\n        0         0\nready   \n", os.Getpid(), data, 5433),
+		"the server was killed before it had written its pid":                 "",
+	} {
+		p.Stop()
+		if err := os.WriteFile(filepath.Join(data, "postmaster.pid"), []byte(stale), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		if u, _ := findUnprivilegedUser(); u != nil {
+			if err := u.own(filepath.Join(data, "postmaster.pid"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Log(what)
+		p = startTestPostgres(t, PostgresOptions{Dir: dir})
 	}
-	startTestPostgres(t, PostgresOptions{Dir: dir})
 }
 
 func TestPostgresThatCannotReadTheDataSaysWhichVersionItNeeds(t *testing.T) {
