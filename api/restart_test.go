@@ -164,6 +164,17 @@ func post(t *testing.T, client *http.Client, address, key string) (id string, re
 	return "", 0
 }
 
+// beginStop stops the server, and returns when it takes no new connection.
+func beginStop(a *apitest.API) (stopped chan error) {
+	stopped = make(chan error, 1)
+	go func() { stopped <- a.Stop() }()
+	a.Eventually("no new connection is taken", func() bool {
+		_, err := (&http.Client{Transport: &http.Transport{}}).Get(a.URL + "/healthz")
+		return err != nil
+	})
+	return stopped
+}
+
 func TestALateRequestIsRefusedCleanlyAndOneInFlightIsFinished(t *testing.T) {
 	a := apitest.Start(t)
 	id := accept(t, a)
@@ -190,12 +201,7 @@ func TestALateRequestIsRefusedCleanlyAndOneInFlightIsFinished(t *testing.T) {
 	if _, err := io.WriteString(quiet, "POST /api/v1/notifications HTTP/1.1\r\nHost: x\r\n"); err != nil { // not all of it yet
 		t.Fatal(err)
 	}
-	stopped := make(chan error, 1)
-	go func() { stopped <- a.Stop() }()
-	a.Eventually("no new connection is taken", func() bool {
-		_, err := (&http.Client{Transport: &http.Transport{}}).Get(a.URL + "/healthz")
-		return err != nil
-	})
+	stopped := beginStop(a)
 	if _, err := io.WriteString(quiet, "Content-Length: 0\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -257,12 +263,7 @@ func TestAConnectionThatWasTakenGetsItsAnswerAlthoughItsRequestComesLate(t *test
 	if _, err := io.WriteString(conn, "GET"); err != nil { // not all of it yet
 		t.Fatal(err)
 	}
-	stopped := make(chan error, 1)
-	go func() { stopped <- a.Stop() }()
-	a.Eventually("no new connection is taken", func() bool {
-		_, err := (&http.Client{Transport: &http.Transport{}}).Get(a.URL + "/healthz")
-		return err != nil
-	})
+	stopped := beginStop(a)
 	if _, err := io.WriteString(conn, " /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
