@@ -159,8 +159,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.engine.Se
 
 // Run serves on the listener until ctx ends, and then stops without losing anything. At first /readyz
 // says 503, and each connection is closed after its next answer. After DrainDelay no new connections
-// are taken and new requests are answered with 503 and Retry-After; those in flight are finished, and
-// so are the starts and signals that they set off, all within 20 s; streams of events end. It returns nil after a clean stop.
+// are taken and new requests are answered with 503 and Retry-After; streams of events end, and requests in
+// flight are finished, and so are the starts and signals that they set off, all within 20 s. It returns nil
+// after a clean stop.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           s,

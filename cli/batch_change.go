@@ -11,8 +11,6 @@ import (
 	v1 "github.com/todoku/todoku/api/v1"
 )
 
-const slowestInterval = time.Hour // that the API takes
-
 func newBatchPace() *cobra.Command {
 	var interval time.Duration
 	cmd := &cobra.Command{
@@ -24,7 +22,7 @@ two of them. One shorter than its sender's changes nothing; 0s is its sender's.`
   todoku batch pace 0190b0a0-0000-7000-8000-000000000000 --interval 0s    # its sender's again`,
 		Args: oneArgument(batches.argument),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if interval < 0 || interval > slowestInterval {
+			if interval < 0 || interval > v1.SlowestInterval {
 				return usageErrorf("--interval is out of range: choose from 0s to 1h")
 			}
 			if interval%time.Millisecond != 0 {

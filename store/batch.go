@@ -215,8 +215,9 @@ type BatchRecipient struct {
 var ErrNoRecipients = errors.New("the batch has no recipients")
 
 // AcceptBatch writes a batch and its notifications to the ledger. Its commit is the acceptance of all
-// of them. The error is ErrNoRecipients, ErrKeyInUse, ErrKeyReused, or what Recipients returned, or
-// ErrArchived or ErrReferenceGone when that happened to the template meanwhile; then nothing was accepted. Where the same was asked before under the same key, replay is what was answered.
+// of them. The error is ErrNoRecipients, ErrKeyInUse, ErrKeyReused, what Recipients returned, or
+// ErrArchived or ErrReferenceGone when that happened to the template meanwhile; then nothing was accepted.
+// Where the same was asked before under the same key, replay is what was answered.
 func (s *Store) AcceptBatch(ctx context.Context, n NewBatch) (accepted Batch, replay *Answer, err error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {

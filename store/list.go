@@ -50,9 +50,10 @@ func (s *Store) Notifications(ctx context.Context, filter Filter, after *Place, 
 // looked at, whatever else is asked for.
 const toNumber = "notification_recipients r CROSS JOIN LATERAL (SELECT n.* FROM notifications n WHERE n.id = r.notification_id OFFSET 0) n"
 
-// query asks for a page. Of several statuses it takes a page each and merges them, so that each is
-// read along an index of its own; of several batches too, each of which has its own part of the ledger. Statuses are constants in the text: the planner uses a partial
-// index only where it can see that the index has all it needs.
+// query asks for a page. Of several statuses it takes a page each and merges them, so that each is read
+// along an index of its own; of several batches too, each of which has its own part of the ledger. Statuses
+// are constants in the text: the planner uses a partial index only where it can see that the index has all
+// it needs.
 func (f Filter) query(after *Place, limit int) (sql string, args []any) {
 	arg := func(value any) string {
 		args = append(args, value)
@@ -121,7 +122,7 @@ func (f Filter) conditions() [][]string {
 	const (
 		accepted = "n.status = 'ACCEPTED'"
 		single   = "n.batch_id IS NULL"
-		ofBatch  = "n.batch_id IS NOT NULL"
+		inBatch  = "n.batch_id IS NOT NULL"
 		stopped  = "n.sender_id IN (SELECT id FROM senders WHERE stopped_at IS NOT NULL)"
 		held     = "(" + stopped + " OR n.batch_id IN (SELECT id FROM batches WHERE paused_at IS NOT NULL))"
 	)
@@ -133,12 +134,12 @@ func (f Filter) conditions() [][]string {
 		}
 		switch status {
 		case notify.Held:
-			all = append(all, []string{accepted, ofBatch, held})
+			all = append(all, []string{accepted, inBatch, held})
 			if singles {
 				all = append(all, []string{accepted, single, stopped})
 			}
 		case notify.Accepted:
-			all = append(all, []string{accepted, ofBatch, "NOT " + held})
+			all = append(all, []string{accepted, inBatch, "NOT " + held})
 			if singles {
 				all = append(all, []string{accepted, single, "NOT " + stopped})
 			}

@@ -113,7 +113,8 @@ type batchChange struct {
 	SendAt         *string `json:"send_at,omitempty" format:"date-time" example:"2026-04-01T10:00:00+09:00" doc:"Nothing of it is sent before: RFC 3339 with an offset, up to 35 days ahead."`
 }
 
-const slowestInterval = time.Hour
+// SlowestInterval is the longest time between two sends of a batch that may be asked for.
+const SlowestInterval = time.Hour
 
 func (a *API) changeBatch(ctx context.Context, in *struct {
 	ID   uuid.UUID `path:"id" format:"uuid"`
@@ -164,8 +165,8 @@ func checkInterval(wrong *problem.Details, ms *int64) *time.Duration {
 	if ms == nil {
 		return nil
 	}
-	if *ms < 0 || *ms > slowestInterval.Milliseconds() {
-		wrong.Add("/send_interval_ms", problem.SendIntervalInvalid, fmt.Sprintf("the pace is out of range: choose from 0 to %d milliseconds", slowestInterval.Milliseconds()))
+	if *ms < 0 || *ms > SlowestInterval.Milliseconds() {
+		wrong.Add("/send_interval_ms", problem.SendIntervalInvalid, fmt.Sprintf("the pace is out of range: choose from 0 to %d milliseconds", SlowestInterval.Milliseconds()))
 		return nil
 	}
 	interval := time.Duration(*ms) * time.Millisecond
