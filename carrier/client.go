@@ -18,6 +18,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	twilio "github.com/twilio/twilio-go/client"
@@ -62,6 +63,7 @@ type Client struct {
 	region     string
 	timeout    time.Duration
 	transport  *http.Transport
+	knownKind  atomic.Pointer[Kind] // of what is at base, once it has said so
 }
 
 var (

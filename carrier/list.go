@@ -91,6 +91,7 @@ func (c *Client) page(ctx context.Context, ch notify.Channel, f Filter, at *url.
 	var answer struct {
 		Messages    []messageAnswer `json:"messages"`
 		Calls       []callAnswer    `json:"calls"`
+		URI         string          `json:"uri"`
 		NextPageURI string          `json:"next_page_uri"`
 	}
 	e.answer = &answer
@@ -106,6 +107,9 @@ func (c *Client) page(ctx context.Context, ch notify.Channel, f Filter, at *url.
 			return page{}, e.undecodable("it is not a page of messages")
 		}
 		for _, m := range answer.Messages {
+			if problem := c.foreign(m.AccountSID); problem != "" {
+				return page{}, e.undecodable(problem)
+			}
 			read.resources = append(read.resources, m.resource())
 		}
 	case ch == notify.Call:
@@ -116,11 +120,17 @@ func (c *Client) page(ctx context.Context, ch notify.Channel, f Filter, at *url.
 		if answer.Calls == nil {
 			return page{}, e.undecodable("it is not a page of calls")
 		}
-		for _, c := range answer.Calls {
-			read.resources = append(read.resources, c.resource())
+		for _, call := range answer.Calls {
+			if problem := c.foreign(call.AccountSID); problem != "" {
+				return page{}, e.undecodable(problem)
+			}
+			read.resources = append(read.resources, call.resource())
 		}
 	default:
 		return page{}, e.fail(Request, "the channel is neither SMS nor CALL", nil)
+	}
+	if !c.ownPage(answer.URI) {
+		return page{}, e.undecodable("it is a page of another account")
 	}
 	for _, r := range read.resources {
 		if problem := r.problem(); problem != "" {
@@ -133,6 +143,12 @@ func (c *Client) page(ctx context.Context, ch notify.Channel, f Filter, at *url.
 		}
 	}
 	return read, nil
+}
+
+// ownPage reports whether a page's own address is one of the client's account, which an empty page names
+// too. Twilio's pages have it; what stands in for Twilio may leave it out.
+func (c *Client) ownPage(uri string) bool {
+	return uri == "" || strings.Contains(uri, "/Accounts/"+c.accountSID+"/")
 }
 
 // follow reads a next_page_uri, of which only path and query are used. It is nil unless they lead

@@ -1,6 +1,7 @@
 package carrier
 
 import (
+	"cmp"
 	"context"
 	"net/mail"
 	"strconv"
@@ -30,6 +31,7 @@ func (c *Client) Fetch(ctx context.Context, ch notify.Channel, sid string) (Reso
 		return Resource{}, e.fail(Request, "the SID is not one of the channel", nil)
 	}
 	var found Resource
+	var account string
 	switch ch {
 	case notify.SMS:
 		var m messageAnswer
@@ -38,17 +40,17 @@ func (c *Client) Fetch(ctx context.Context, ch notify.Channel, sid string) (Reso
 		if err := e.failure(err); err != nil {
 			return Resource{}, err
 		}
-		found = m.resource()
+		found, account = m.resource(), m.AccountSID
 	case notify.Call:
-		var c callAnswer
-		e.answer = &c
+		var call callAnswer
+		e.answer = &call
 		_, err := service.FetchCall(sid, nil)
 		if err := e.failure(err); err != nil {
 			return Resource{}, err
 		}
-		found = c.resource()
+		found, account = call.resource(), call.AccountSID
 	}
-	if problem := found.problem(); problem != "" {
+	if problem := cmp.Or(found.problem(), c.foreign(account)); problem != "" {
 		return Resource{}, e.undecodable(problem)
 	}
 	if found.SID != sid {
@@ -68,12 +70,22 @@ func (r Resource) problem() string {
 	return ""
 }
 
+// foreign says that a resource of the account is not of ours, or is empty. What another account shows or
+// lacks says nothing about ours. What stands in for Twilio may leave its account out.
+func (c *Client) foreign(account string) string {
+	if account != "" && account != c.accountSID {
+		return "it belongs to another account"
+	}
+	return ""
+}
+
 // messageAnswer is what is read of one of Twilio's messages: to read all of it into twilio-go's type takes far
 // longer, and a list has a thousand a page. A field that may have any type is unknown where its type is
 // another than Twilio documents: one such resource keeps nobody from reading the others. By the fields of
 // one type sends are told apart, and a list that lacks them is no list.
 type messageAnswer struct {
 	SID                 string `json:"sid"`
+	AccountSID          string `json:"account_sid"`
 	Status              string `json:"status"`
 	ErrorCode           any    `json:"error_code"`   // a number
 	NumSegments         any    `json:"num_segments"` // a text: "0" while a Messaging Service has not chosen a number
@@ -114,6 +126,7 @@ func (m messageAnswer) resource() Resource {
 // callAnswer is what is read of one of Twilio's calls.
 type callAnswer struct {
 	SID         string `json:"sid"`
+	AccountSID  string `json:"account_sid"`
 	Status      string `json:"status"`
 	Duration    any    `json:"duration"`    // a text
 	AnsweredBy  any    `json:"answered_by"` // a text

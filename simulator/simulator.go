@@ -37,6 +37,9 @@ import (
 // DefaultAddr is where [Simulator.Run] listens when neither a listener nor Options.Addr is given.
 const DefaultAddr = "127.0.0.1:9911"
 
+// nameHeader is the header of every response by which the simulator says that it is not Twilio.
+const nameHeader = "Todoku-Simulator"
+
 // stopTimeout is how long Run waits for requests in flight once its context is done.
 const stopTimeout = 5 * time.Second
 
@@ -118,6 +121,7 @@ func (s *Simulator) Run(ctx context.Context, ln net.Listener) error {
 // ServeHTTP answers both Twilio's paths and the simulator's own.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	arrived := time.Now()
+	w.Header().Set(nameHeader, "1")
 	if name, ok := strings.CutPrefix(r.URL.Path, "/_simulator/"); ok {
 		s.control(w, r, name)
 		return
