@@ -210,8 +210,26 @@ func (s *Settings) Sender(channel notify.Channel) string {
 	return s.TwilioPhoneNumber
 }
 
-// RealTwilio reports whether sends go to Twilio itself and not to a stand-in.
-func (s *Settings) RealTwilio() bool { return s.TwilioAPIURL == "" }
+// RealTwilio reports whether the address is Twilio's own. At another one may be a proxy to it, or the
+// simulator.
+func (s *Settings) RealTwilio() bool {
+	if s.TwilioAPIURL == "" {
+		return true
+	}
+	u, err := url.Parse(s.TwilioAPIURL)
+	if err != nil {
+		return false
+	}
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	return host == "twilio.com" || strings.HasSuffix(host, ".twilio.com")
+}
+
+// ShortestAmbiguityWindow is how long a lost send must at least be looked for at the real Twilio, whose
+// lists may be seconds late. The simulator's are not.
+const ShortestAmbiguityWindow = 30 * time.Second
+
+// ErrAmbiguityWindow refuses a shorter one.
+var ErrAmbiguityWindow = &Error{"AMBIGUITY_WINDOW", "is too short to prove that Twilio has not accepted a send: choose from 30s to 1h (less is for the simulator)"}
 
 func withSecretFiles(environ map[string]string) (map[string]string, error) {
 	resolved := make(map[string]string, len(environ))
@@ -355,7 +373,7 @@ func publicHost(host string) bool {
 	return strings.Contains(host, ".")
 }
 
-func checkPaces(s *Settings, _ Need) error {
+func checkPaces(s *Settings, need Need) error {
 	for _, d := range []struct {
 		name       string
 		value, min time.Duration
@@ -370,6 +388,9 @@ func checkPaces(s *Settings, _ Need) error {
 		if d.value < d.min || d.value > d.max {
 			return &Error{d.name, fmt.Sprintf("is out of range: choose from %v to %v", d.min, d.max)}
 		}
+	}
+	if need&Carrier != 0 && s.RealTwilio() && s.AmbiguityWindow < ShortestAmbiguityWindow {
+		return ErrAmbiguityWindow
 	}
 	for _, n := range []struct {
 		name  string
