@@ -75,9 +75,13 @@ const recipient = "+12025550143"
 
 func (b *bench) accept(channel notify.Channel, to, body string) activities.Ref {
 	b.t.Helper()
-	id := uuid.Must(uuid.NewV7())
+	id, number := uuid.Must(uuid.NewV7()), notify.PhoneNumber{E164: to, National: to}
+	hash := []byte(to)
+	if b.Terms.PhoneHashKey != nil {
+		hash = number.Hash(b.Terms.PhoneHashKey)
+	}
 	if _, err := b.Store.Accept(b.t.Context(), store.NewNotification{ID: id, Channel: channel, SenderID: b.sender[channel],
-		To: notify.PhoneNumber{E164: to, National: to}, ToHash: []byte(to), Message: &body}); err != nil {
+		To: number, ToHash: hash, Message: &body}); err != nil {
 		b.t.Fatal(err)
 	}
 	return activities.Ref{ID: &id, WorkflowID: "notification/" + id.String()}

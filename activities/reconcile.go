@@ -124,6 +124,9 @@ func (a *Activities) adopt(ctx context.Context, channel notify.Channel, ours []s
 	ours = slices.DeleteFunc(ours, func(f store.Found) bool {
 		return owned[f.Receipt.SID] || awaited[f.To.E164] || f.CreatedAt.IsZero() || time.Since(f.CreatedAt) < a.adoptionAge()
 	})
+	if ours, err = a.withoutWaiting(ctx, channel, ours); err != nil {
+		return 0, err
+	}
 	ours = ours[:min(len(ours), foundLimit)]
 	if len(ours) == 0 {
 		return 0, nil
@@ -135,6 +138,23 @@ func (a *Activities) adopt(ctx context.Context, channel notify.Channel, ours []s
 	}
 	settled, err := a.Store.AddFound(ctx, ours...)
 	return len(ours), errors.Join(err, Heed(ctx, a.Store, a.Log, settled...))
+}
+
+// withoutWaiting leaves out sends of notifications that are still ACCEPTED: the ledger went back, and
+// they are given to these when it is reconciled. Until then every sender is stopped.
+func (a *Activities) withoutWaiting(ctx context.Context, channel notify.Channel, ours []store.Found) ([]store.Found, error) {
+	matches, err := a.match(ctx, channel, ours)
+	if err != nil || len(matches) == 0 {
+		return ours, err
+	}
+	if err := a.fallBehind(ctx, channel, matches); err != nil {
+		return nil, err
+	}
+	matched := map[string]bool{}
+	for _, m := range matches {
+		matched[m.send.Receipt.SID] = true
+	}
+	return slices.DeleteFunc(ours, func(f store.Found) bool { return matched[f.Receipt.SID] }), nil
 }
 
 // offer looks up the rows in doubt that were sent to the same numbers, and returns the numbers to

@@ -41,7 +41,9 @@ TODOKU_PUBLIC_URL; without it, the workers ask Twilio instead.`,
 				return err
 			}
 			s.log.Info("API runs", "address", s.listener.Addr().String())
-			return server.Run(cmd.Context(), s.listener)
+			ctx, stop := s.binding().watch(cmd.Context())
+			defer stop()
+			return refused(ctx, server.Run(ctx, s.listener))
 		},
 	}
 }

@@ -86,6 +86,7 @@ Exit codes: 0 done, 1 failed, 2 bad usage.`,
 		newSimulatorCommand(),
 		newReadyCommand(),
 		newMigrateCommand(),
+		newLedgerCommand(),
 		newKeyCommand(),
 		newVersionCommand(),
 	)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,11 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/todoku/todoku/devstack"
 	"github.com/todoku/todoku/settings"
+	"github.com/todoku/todoku/store"
 )
 
 // The folder in which `todoku dev` keeps its data unless told otherwise, and the file in it that says
@@ -62,6 +65,7 @@ Commands such as 'todoku send sms' that are given in the same folder find what r
 			for _, name := range slices.Sorted(maps.Keys(environment)) {
 				options.Env = append(options.Env, name+"="+environment[name])
 			}
+			options.Check = checkDevLedger
 			if options.ReadyFile == "" && !options.Ephemeral {
 				options.ReadyFile = filepath.Join(options.Dir, devReady)
 			}
@@ -84,6 +88,34 @@ func checkDevSettings(environment map[string]string) error {
 	}
 	_, err := settings.LoadFrom(environment, need)
 	return err
+}
+
+// checkDevLedger refuses, before anything is sent, a folder that was used with another account.
+func checkDevLedger(ctx context.Context, env []string) error {
+	environment := map[string]string{}
+	for _, line := range env {
+		name, value, _ := strings.Cut(line, "=")
+		environment[name] = value
+	}
+	set, err := settings.LoadFrom(environment, settings.Database|settings.Carrier|settings.Phones)
+	if err != nil {
+		return err
+	}
+	ledger, err := store.Open(ctx, set.DatabaseURL)
+	if err != nil {
+		return err
+	}
+	defer ledger.Close()
+	twilio, err := newCarrier(set)
+	if err != nil {
+		return err
+	}
+	defer twilio.Close()
+	err = binding{settings: set, store: ledger, carrier: twilio}.check(ctx)
+	if isRefusal(err) {
+		return fmt.Errorf("%w (`todoku dev --dir FOLDER` has a database of its own for each folder)", err)
+	}
+	return nil // what cannot be asked now, the processes ask again
 }
 
 // runDev keeps the stack until the command is interrupted. An error of its start may end in the last

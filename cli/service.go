@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime/debug"
 
+	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/migrations"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/settings"
@@ -23,6 +24,7 @@ type service struct {
 	log      *slog.Logger
 	store    *store.Store
 	starter  *starter.Starter
+	carrier  *carrier.Client
 	listener net.Listener
 }
 
@@ -66,13 +68,36 @@ func (s *service) connect(ctx context.Context) (err error) {
 	if s.store, err = store.Open(ctx, s.settings.DatabaseURL); err != nil {
 		return err
 	}
+	warnings, err := s.store.Durability(ctx)
+	if err != nil {
+		return err
+	}
+	for _, warning := range warnings {
+		s.log.Warn(warning)
+	}
+	if s.carrier, err = newCarrier(s.settings); err != nil {
+		return err
+	}
+	switch err := s.binding().check(ctx); {
+	case isRefusal(err):
+		return err
+	case err != nil:
+		s.log.Warn("it is not known yet whether the ledger belongs to the account: nothing is sent before", "error", err)
+	}
 	s.starter, err = starter.Dial(s.settings.TemporalUIURL, s.log)
 	return err
+}
+
+func (s *service) binding() binding {
+	return binding{settings: s.settings, store: s.store, carrier: s.carrier}
 }
 
 func (s *service) close() {
 	if s.starter != nil {
 		s.starter.Close()
+	}
+	if s.carrier != nil {
+		s.carrier.Close()
 	}
 	if s.store != nil {
 		s.store.Close()

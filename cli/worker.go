@@ -5,7 +5,6 @@ import (
 
 	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/api/webhook"
-	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/settings"
 	"github.com/todoku/todoku/worker"
@@ -33,23 +32,16 @@ PHONE_HASH_KEY; TEMPORAL_ADDRESS says where Temporal is.`,
 				return err
 			}
 			defer s.close()
-			twilio, err := carrier.New(carrier.Options{
-				AccountSID: s.settings.TwilioAccountSID,
-				AuthToken:  s.settings.TwilioAuthToken,
-				APIURL:     s.settings.TwilioAPIURL,
-				UserAgent:  "todoku",
-			})
-			if err != nil {
-				return err
-			}
-			defer twilio.Close()
+			ctx, stop := s.binding().watch(cmd.Context())
+			defer stop()
 			w := worker.Worker{
 				Starter:    s.starter,
 				Store:      s.store,
-				Activities: &activities.Activities{Store: s.store, Carrier: twilio, Log: s.log, Terms: terms(s.settings)},
+				Activities: &activities.Activities{Store: s.store, Carrier: s.carrier, Log: s.log, Terms: terms(s.settings)},
 				Log:        s.log,
+				Admitted:   s.binding().check,
 			}
-			return w.Run(cmd.Context(), s.listener)
+			return refused(ctx, w.Run(ctx, s.listener))
 		},
 	}
 }

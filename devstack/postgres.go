@@ -244,7 +244,7 @@ func serverArguments(data string, port int, noSync bool) []string {
 		"logging_collector=off",
 	}
 	if noSync {
-		settings = append(settings, "fsync=off", "full_page_writes=off")
+		settings = append(settings, "fsync=off", "full_page_writes=off", "todoku.volatile=on") // the last: on purpose
 	}
 	arguments := []string{"-D", data}
 	for _, setting := range settings {

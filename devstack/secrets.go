@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// PhoneHashKeyFile is the file in a stack's folder that keeps the key for the hashes of numbers.
+const PhoneHashKeyFile = "phone-hash-key"
+
 // makeSecrets sees to it that there are a key for the API and one for the hashes of numbers. What the user has not set
 // is made up once and kept in the folder. The API's key is there in any case, for the printed curl to read.
 func (s *Stack) makeSecrets() error {
@@ -30,7 +33,7 @@ func (s *Stack) makeSecrets() error {
 	if s.env.has("PHONE_HASH_KEY") {
 		return nil
 	}
-	hashKey, err := keptSecret(filepath.Join(s.options.Dir, "phone-hash-key"))
+	hashKey, err := keptSecret(filepath.Join(s.options.Dir, PhoneHashKeyFile))
 	if err != nil {
 		return err
 	}

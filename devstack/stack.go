@@ -31,12 +31,24 @@ const (
 	preferredAPI        = "127.0.0.1:8080"
 )
 
-// The account that the simulator is given. It takes any; the number is Twilio's magic one that may send.
+// The account that the simulator is given. It takes any.
 const (
 	simulatorAccount = "AC00000000000000000000000000000000"
 	simulatorToken   = "simulator"
-	simulatorNumber  = "+15005550006"
 )
+
+// SimulatorNumber is what is sent from where the simulator is used and no number is set: Twilio's magic one
+// that may send.
+const SimulatorNumber = "+15005550006"
+
+// SimulatorSettings are the settings by which a process sends through the simulator at url.
+func SimulatorSettings(url string) map[string]string {
+	return map[string]string{
+		"TWILIO_API_URL":     url,
+		"TWILIO_ACCOUNT_SID": simulatorAccount,
+		"TWILIO_AUTH_TOKEN":  simulatorToken,
+	}
+}
 
 // Options are the settings of a [Stack].
 type Options struct {
@@ -52,6 +64,9 @@ type Options struct {
 	Executable string
 	// Env holds the settings, as NAME=value; this process's own environment if nil.
 	Env []string
+	// Check looks at the settings that every process of ours gets, once Twilio and the database are there.
+	// Its error ends the start. Nil: there is nothing to check.
+	Check func(ctx context.Context, env []string) error
 	// Out takes the lines for the person at the terminal; nil for none.
 	Out io.Writer
 }
@@ -136,6 +151,7 @@ func (s *Stack) start(ctx context.Context) error {
 		s.migrate,
 		s.startTemporal,
 		s.startSimulator,
+		s.check,
 		s.reserveAPI,
 		s.startWorkers,
 		s.startAPI,
@@ -278,7 +294,7 @@ func (s *Stack) startSimulator(ctx context.Context) error {
 		if s.env.has("TWILIO_API_URL") {
 			s.say("Twilio: what is at TWILIO_API_URL")
 		} else {
-			s.say("Twilio: the real one, for TWILIO_ACCOUNT_SID is set: messages and calls cost money, also those that an earlier run left scheduled or waiting")
+			s.say("Twilio: the real one, for TWILIO_ACCOUNT_SID is set: messages and calls cost money, also those that an earlier run with this account left scheduled or waiting")
 		}
 		return nil
 	}
@@ -293,16 +309,23 @@ func (s *Stack) startSimulator(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.env.set("TWILIO_API_URL", "http://"+address)
-		s.env.set("TWILIO_ACCOUNT_SID", simulatorAccount)
-		s.env.set("TWILIO_AUTH_TOKEN", simulatorToken)
-		s.env.setDefault("TWILIO_PHONE_NUMBER", simulatorNumber)
+		for name, value := range SimulatorSettings("http://" + address) {
+			s.env.set(name, value)
+		}
+		s.env.setDefault("TWILIO_PHONE_NUMBER", SimulatorNumber)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.simulator, s.ready.Simulator = children[0], "http://"+address
 		s.say("the simulator is ready")
 		return nil
 	}, wantedPort{"the simulator", s.preferred(preferredSimulator)})
+}
+
+func (s *Stack) check(ctx context.Context) error {
+	if s.options.Check == nil {
+		return nil
+	}
+	return s.options.Check(ctx, s.env.lines())
 }
 
 // reserveAPI settles where the API will be: the workers give that address to the simulator.

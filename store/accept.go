@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/todoku/todoku/notify"
 )
@@ -67,6 +68,7 @@ func (s *Store) AcceptAll(ctx context.Context, all ...NewNotification) ([]Accept
 // querier is a pool, or a connection with a transaction open.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
 // acceptedRow is what only the database knows of a row that it has just accepted.

@@ -98,7 +98,7 @@ func (s *Store) Claim(ctx context.Context, terms ClaimTerms) ([]Claim, error) {
 	}
 	type row struct {
 		Claim
-		Slot, Now time.Time // by the database, the second at the statement's end
+		Slot, ClaimedAt, Now time.Time // by the database, the last at the statement's end
 	}
 	asked := time.Now()
 	rows, err := many(ctx, s, pgx.RowToStructByPos[row], terms.claimSQL(), args...)
@@ -112,6 +112,9 @@ func (s *Store) Claim(ctx context.Context, terms ClaimTerms) ([]Claim, error) {
 	for i, row := range rows {
 		claims[i] = row.Claim
 		claims[i].slot, claims[i].StartsAt = row.Slot, s.clock.here(row.Slot)
+	}
+	if len(rows) > 0 {
+		s.claims.remember(claims, rows[0].ClaimedAt)
 	}
 	return claims, nil
 }
@@ -229,7 +232,7 @@ func (t ClaimTerms) claimSQL() string {
 		SELECT c.id, c.channel::text, c.claim_token,
 			clock.now - c.first_claimed_at, c.attempts,
 			c.sender_id, slots.address, c.to_number, ` + text + `, c.params, c.require_human,
-			slots.starts_at + slots.pace * c.claim_place, clock_timestamp()
+			slots.starts_at + slots.pace * c.claim_place, clock.now, clock_timestamp()
 		FROM claimed c
 		CROSS JOIN slots
 		CROSS JOIN clock

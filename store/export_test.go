@@ -31,3 +31,8 @@ func (s *Store) Plan(ctx context.Context, p Prepared) ([]string, error) {
 	}
 	return many(ctx, s, pgx.RowTo[string], "EXPLAIN EXECUTE "+pgx.Identifier{p.Name}.Sanitize()+args, pgx.QueryExecModeSimpleProtocol)
 }
+
+// Setting is the value of a setting of Postgres on a connection of the pool.
+func (s *Store) Setting(ctx context.Context, name string) (string, error) {
+	return one(ctx, s, pgx.RowTo[string], `SELECT current_setting($1)`, name)
+}

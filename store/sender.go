@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,11 +79,13 @@ func (s *Store) StopSender(ctx context.Context, id int64, all bool, code, reason
 
 // ResumeSender lets a sender go on that is stopped, or that the carrier asked to wait. The time for which it was stopped is not counted
 // towards its notifications' SEND_DEADLINE, and its batches want to be looked at (NeglectedBatches). The error is
-// ErrNotFound when there is no such sender.
+// ErrNotFound when there is no such sender, and ErrLedgerBehind while the ledger is to be reconciled.
 func (s *Store) ResumeSender(ctx context.Context, id int64) (Sender, error) {
 	sender, err := one(ctx, s, pgx.RowToStructByPos[Sender], `
 		WITH stopped AS (
-			SELECT id, stopped_at FROM senders WHERE id = $1 FOR UPDATE
+			SELECT id, stopped_at FROM senders
+			WHERE id = $1 AND NOT EXISTS (SELECT FROM ledger_identity WHERE behind_since IS NOT NULL)
+			FOR UPDATE
 		), s AS (
 			UPDATE senders s SET stopped_at = NULL, stop_code = NULL, stop_reason = NULL,
 				next_slot = least(s.next_slot, clock_timestamp())
@@ -106,7 +109,14 @@ func (s *Store) ResumeSender(ctx context.Context, id int64) (Sender, error) {
 			WHERE b.sender_id = stopped.id AND b.finished_at IS NULL AND stopped.stopped_at IS NOT NULL
 		)
 		SELECT `+senderColumns+` FROM s`, id)
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	if errors.Is(err, ErrNotFound) {
+		bound, readErr := s.Bound(ctx)
+		if readErr == nil && bound.BehindSince != nil {
+			err = ErrLedgerBehind
+		}
+		return sender, cmp.Or(readErr, err)
+	}
+	if err != nil {
 		err = fmt.Errorf("resume sender: %w", err)
 	}
 	return sender, err

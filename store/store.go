@@ -25,8 +25,9 @@ var ErrNotFound = errors.New("not found")
 
 // Store runs statements on a pool of connections. It is safe for concurrent use.
 type Store struct {
-	pool  *pgxpool.Pool
-	clock clock
+	pool   *pgxpool.Pool
+	clock  clock
+	claims claimMemory
 }
 
 // Open connects to the database at url (postgres://…). It fails when the database cannot be reached
@@ -53,18 +54,21 @@ func Open(ctx context.Context, url string) (*Store, error) {
 			config.ConnConfig.RuntimeParams[name] = value
 		}
 	}
+	params := config.ConnConfig.RuntimeParams
+	params["synchronous_commit"] = durableCommit(params["synchronous_commit"])
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = defaultConnections
 	}
-	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+	s := &Store{}
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		registerUUID(conn.TypeMap())
-		return nil
+		return s.claims.verify(ctx, conn)
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	s := &Store{pool: pool}
+	s.pool = pool
 	pingCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := s.Ping(pingCtx); err != nil {

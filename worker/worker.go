@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/worker"
@@ -30,6 +31,10 @@ type Worker struct {
 	Store      *store.Store
 	Activities *activities.Activities
 	Log        *slog.Logger
+
+	// Admitted reports whether the ledger belongs to the account that is sent through. Nothing is sent
+	// before it has returned nil. Nil: the caller knows.
+	Admitted func(context.Context) error
 }
 
 // Run works until ctx ends, then lets what is in flight finish. It waits for Temporal as long as it
@@ -63,7 +68,43 @@ func (w *Worker) work(ctx context.Context, health *health) error {
 	if !w.awaitTemporal(ctx) {
 		return nil
 	}
-	workers := w.workers()
+	workers, senders := w.workers()
+	if err := start(workers); err != nil {
+		return err
+	}
+	beside, stopBeside := context.WithCancel(ctx)
+	defer stopBeside()
+	var sending errgroup.Group
+	sending.Go(func() error {
+		if !w.awaitAdmission(beside) {
+			senders = nil
+			return nil
+		}
+		if err := start(senders); err != nil {
+			senders = nil
+			stopBeside()
+			return err
+		}
+		health.working.Store(true)
+		w.Log.Info("worker runs", "namespace", w.Starter.Namespace())
+		return nil
+	})
+	w.background(beside) // until ctx ends, or nothing can be sent
+	startErr := sending.Wait()
+	health.working.Store(false)
+
+	var stopping errgroup.Group
+	for _, each := range slices.Concat(workers, senders) {
+		stopping.Go(func() error {
+			each.Stop()
+			return nil
+		})
+	}
+	return errors.Join(startErr, stopping.Wait())
+}
+
+// start starts all of them, or none.
+func start(workers []worker.Worker) error {
 	for i, each := range workers {
 		if err := each.Start(); err != nil {
 			for _, started := range workers[:i] {
@@ -72,23 +113,42 @@ func (w *Worker) work(ctx context.Context, health *health) error {
 			return fmt.Errorf("start worker: %w", err)
 		}
 	}
-	health.working.Store(true)
-	w.Log.Info("worker runs", "namespace", w.Starter.Namespace())
-	w.background(ctx) // until ctx ends
-	health.working.Store(false)
-
-	var stopping errgroup.Group
-	for _, each := range workers {
-		stopping.Go(func() error {
-			each.Stop()
-			return nil
-		})
-	}
-	return stopping.Wait()
+	return nil
 }
 
-// workers makes one Temporal worker for each task queue, so that none can starve another.
-func (w *Worker) workers() []worker.Worker {
+// awaitAdmission waits until the ledger belongs to the account and was held against what Twilio has, and
+// reports whether it does: not when ctx ended first. Callers, status checks and schedules do not wait.
+func (w *Worker) awaitAdmission(ctx context.Context) bool {
+	for first := true; ; first = false {
+		err := w.admit(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err == nil:
+			return true
+		case first:
+			w.Log.Warn("nothing is sent before the ledger was held against Twilio: trying again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (w *Worker) admit(ctx context.Context) error {
+	if w.Admitted != nil {
+		if err := w.Admitted(ctx); err != nil {
+			return err
+		}
+	}
+	return w.Activities.CompareLedger(ctx)
+}
+
+// workers makes one Temporal worker for each task queue, so that none can starve another. Those of the
+// queues on which notifications are sent are apart.
+func (w *Worker) workers() (all, senders []worker.Worker) {
 	c := w.Starter.Client()
 	w.Activities.Workflows, w.Activities.Shards, w.Activities.Batches, w.Activities.Schedules = w.Starter, w.Starter, w.Starter, w.Starter
 	carry := worker.New(c, workflows.TaskQueue, worker.Options{
@@ -103,7 +163,7 @@ func (w *Worker) workers() []worker.Worker {
 	carry.RegisterWorkflow(workflows.InboundCall)
 	carry.RegisterWorkflow(workflows.TaskRouter)
 	carry.RegisterWorkflow(workflows.CarrierCheck)
-	all := []worker.Worker{carry}
+	all = []worker.Worker{carry}
 	for _, queue := range []string{
 		activities.SendSMSQueue, activities.SendCallQueue, activities.StatusCheckQueue, activities.InboundQueue, activities.TaskRouterQueue,
 	} {
@@ -113,7 +173,11 @@ func (w *Worker) workers() []worker.Worker {
 			WorkerStopTimeout:           stopLimit,
 		})
 		act.RegisterActivity(w.Activities)
-		all = append(all, act)
+		if queue == activities.SendSMSQueue || queue == activities.SendCallQueue {
+			senders = append(senders, act)
+		} else {
+			all = append(all, act)
+		}
 	}
 	// Runs of schedules, and their sync, have their workflows beside their activities: a flood of
 	// notifications does not delay them either.
@@ -123,7 +187,7 @@ func (w *Worker) workers() []worker.Worker {
 		both.RegisterActivity(w.Activities)
 		all = append(all, both)
 	}
-	return all
+	return all, senders
 }
 
 // awaitTemporal waits until Temporal answers and has our search attributes, and reports whether it

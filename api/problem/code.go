@@ -35,6 +35,7 @@ const (
 	NotFound                Code = "not_found"
 	NotificationNotFound    Code = "notification_not_found"
 	SenderNotFound          Code = "sender_not_found"
+	LedgerBehind            Code = "ledger_behind"
 	InboundCallNotFound     Code = "inbound_call_not_found"
 	NameTaken               Code = "name_taken"
 	IdempotencyKeyInUse     Code = "idempotency_key_in_use"
@@ -157,6 +158,7 @@ var Codes = []Entry{
 	{TaskRouterRunNotFound, http.StatusNotFound, "No such run of TaskRouter", "Check the id: it is the UUID that the answer to the POST gave."},
 	{MethodNotAllowed, http.StatusMethodNotAllowed, "The address has no such method", "Use one of the methods in the header Allow."},
 	{RequestTimeout, http.StatusRequestTimeout, "The body did not arrive in time", "Send it again."},
+	{LedgerBehind, http.StatusConflict, "The database lacks sends that Twilio has", "Run `todoku ledger reconcile`, which resumes the senders."},
 	{NameTaken, http.StatusConflict, "The name is taken", "Choose another name."},
 	{IdempotencyKeyInUse, http.StatusConflict, "The same request is still being answered", "Send it again after the seconds in Retry-After."},
 	{AlreadyClaimed, http.StatusConflict, "It is being sent already", "Its time cannot be changed any more."},

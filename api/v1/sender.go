@@ -35,7 +35,7 @@ func (a *API) registerSenders(to huma.API) {
 		"List the senders", "Each with its pace, its queue and, where an error of the account or of the sender has stopped it, why."), a.listSenders)
 
 	huma.Register(to, operation("resume-sender", http.MethodPost, "/senders/{id}/resume", "Senders", ScopeManage,
-		"Let a stopped sender go on", "Mend the cause first. What is HELD is sent then: the first of it within 10 seconds, when the workflows have noticed. Resuming a sender that runs changes nothing.", http.StatusNotFound), a.resumeSender)
+		"Let a stopped sender go on", "Mend the cause first. What is HELD is sent then: the first of it within 10 seconds, when the workflows have noticed. Resuming a sender that runs changes nothing. While the database lacks sends that Twilio has, it is 409.", http.StatusNotFound, http.StatusConflict), a.resumeSender)
 }
 
 func (a *API) listSenders(ctx context.Context, _ *struct{}) (*struct{ Body list[Sender] }, error) {
@@ -54,6 +54,8 @@ func (a *API) resumeSender(ctx context.Context, in *struct {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, problem.New(problem.SenderNotFound, "there is no sender with the id in the path: see GET /api/v1/senders")
+	case errors.Is(err, store.ErrLedgerBehind):
+		return nil, problem.New(problem.LedgerBehind, "the database went back and would send again what Twilio has: `todoku ledger reconcile` must run first")
 	case err != nil:
 		return nil, a.fail(ctx, err)
 	}

@@ -186,3 +186,57 @@ func Temporal(t testing.TB) string {
 		return devstack.StartTemporal(ctx, devstack.TemporalOptions{})
 	}).Address
 }
+
+// Snapshot gives the URL of a copy of a database as it is in this moment, which is dropped when the test ends.
+// Connections to the database are cut for it.
+func Snapshot(t testing.TB, databaseURL string) string {
+	t.Helper()
+	name := databaseName(t, databaseURL)
+	closeDatabase(t, name)
+	defer openDatabase(t, name)
+	return newDatabase(t, name)
+}
+
+// FailOver puts another database in the place of one, as when a standby takes over: connections are cut, and
+// new ones find the other. What the first had is then at the other's URL.
+func FailOver(t testing.TB, databaseURL, to string) {
+	t.Helper()
+	server, name, other := serverURL(t), databaseName(t, databaseURL), databaseName(t, to)
+	closeDatabase(t, name)
+	closeDatabase(t, other)
+	for _, names := range [][2]string{{name, name + "_old"}, {other, name}, {name + "_old", other}} {
+		rename := fmt.Sprintf(`ALTER DATABASE %s RENAME TO %s`, pgx.Identifier{names[0]}.Sanitize(), pgx.Identifier{names[1]}.Sanitize())
+		if err := execute(server, rename); err != nil {
+			t.Fatal(err)
+		}
+	}
+	openDatabase(t, name)
+	openDatabase(t, other)
+}
+
+func databaseName(t testing.TB, databaseURL string) string {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimPrefix(u.Path, "/")
+}
+
+// closeDatabase keeps new connections out of a database, and cuts those that there are.
+func closeDatabase(t testing.TB, name string) {
+	t.Helper()
+	allow(t, name, false)
+	if err := execute(serverURL(t), fmt.Sprintf(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '%s'`, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func openDatabase(t testing.TB, name string) { t.Helper(); allow(t, name, true) }
+
+func allow(t testing.TB, name string, connections bool) {
+	t.Helper()
+	if err := execute(serverURL(t), fmt.Sprintf(`ALTER DATABASE %s ALLOW_CONNECTIONS %t`, pgx.Identifier{name}.Sanitize(), connections)); err != nil {
+		t.Fatal(err)
+	}
+}
