@@ -138,6 +138,9 @@ type Terms struct {
 	// cannot be set up.
 	TaskRouterURLs taskrouter.URLs
 
+	// NumberKinds are the kinds of numbers that may be called though they charge the caller.
+	NumberKinds []notify.PhoneKind
+
 	// Inbound is needed where FollowInbound runs.
 	Inbound InboundTerms
 }

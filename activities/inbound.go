@@ -151,11 +151,14 @@ func (a *Activities) reach(ctx context.Context, c store.InboundCall, wanted noti
 	none := func(why string) (store.InboundFollowUp, error) {
 		return store.InboundFollowUp{Action: notify.FollowUpNone, Reason: why}, nil
 	}
-	to, err := notify.ParsePhoneNumber(valueOf(c.From), "")
+	to, err := notify.ParseCaller(valueOf(c.From))
 	if err != nil {
 		return none("the caller showed no number that can be called")
 	}
-	if wanted.Action == notify.FollowUpTask {
+	if wanted.Action == notify.FollowUpTask { // an operator dials what a call of ours may dial
+		if invalid, ok := errors.AsType[*notify.InvalidNumberError](to.Accepts(notify.Call, a.Terms.Inbound.Countries, a.Terms.NumberKinds...)); ok {
+			return none(invalid.Code)
+		}
 		return store.InboundFollowUp{Action: notify.FollowUpTask}, nil
 	}
 	channels := []notify.Channel{notify.SMS, notify.Call}
@@ -166,7 +169,7 @@ func (a *Activities) reach(ctx context.Context, c store.InboundCall, wanted noti
 	for _, channel := range channels {
 		from := a.Terms.Inbound.From(channel)
 		var unfit *notify.InvalidNumberError
-		err := to.Accepts(channel, a.Terms.Inbound.Countries)
+		err := to.Accepts(channel, a.Terms.Inbound.Countries, a.Terms.NumberKinds...)
 		switch {
 		case errors.As(err, &unfit):
 			reason = unfit.Code

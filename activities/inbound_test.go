@@ -44,6 +44,11 @@ var sorry = notify.InboundPolicy{WorkspaceSID: "WS1", WorkflowSID: "WW1", Follow
 	Closed:    notify.FollowUp{Action: notify.FollowUpNone},
 }}
 
+// byOperator is a policy by which an operator comes back to everybody.
+var byOperator = notify.InboundPolicy{WorkspaceSID: "WS1", WorkflowSID: "WW1", FollowUps: notify.FollowUps{
+	Abandoned: notify.FollowUp{Action: notify.FollowUpTask},
+}}
+
 func newInboundBench(t *testing.T, policy notify.InboundPolicy) *bench {
 	t.Helper()
 	b := newBench(t)
@@ -73,14 +78,18 @@ func TestWhatIsDoneAboutACaller(t *testing.T) {
 		want   notify.FollowUpAction
 		reason string
 	}{
-		"hung up":                       {sorry, mobile, []notify.InboundWord{notify.WordWaiting, notify.WordHungUp}, notify.FollowUpSMS, ""},
-		"hung up, from a landline":      {sorry, landline, []notify.InboundWord{notify.WordWaiting, notify.WordHungUp}, notify.FollowUpCall, notify.CodeLandlineWithoutSMS},
-		"hung up, without a number":     {sorry, "anonymous", []notify.InboundWord{notify.WordHungUp}, notify.FollowUpNone, "the caller showed no number that can be called"},
-		"hung up, from another country": {sorry, "+12025550143", []notify.InboundWord{notify.WordHungUp}, notify.FollowUpNone, notify.CodeCountryNotAllowed},
-		"nobody answered":               {sorry, mobile, []notify.InboundWord{notify.WordWaiting, notify.WordTimedOut}, notify.FollowUpCall, ""},
-		"spoke with somebody":           {sorry, mobile, []notify.InboundWord{notify.WordAnswered, notify.WordHungUp}, notify.FollowUpNone, ""},
-		"nothing is wanted":             {sorry, mobile, []notify.InboundWord{notify.WordTurnedAway}, notify.FollowUpNone, ""},
-		"nothing is set up":             {notify.InboundPolicy{}, mobile, []notify.InboundWord{notify.WordHungUp}, notify.FollowUpNone, "nothing is set up that says what is done about callers"},
+		"hung up":                                          {sorry, mobile, []notify.InboundWord{notify.WordWaiting, notify.WordHungUp}, notify.FollowUpSMS, ""},
+		"hung up, from a landline":                         {sorry, landline, []notify.InboundWord{notify.WordWaiting, notify.WordHungUp}, notify.FollowUpCall, notify.CodeLandlineWithoutSMS},
+		"hung up, without a number":                        {sorry, "anonymous", []notify.InboundWord{notify.WordHungUp}, notify.FollowUpNone, "the caller showed no number that can be called"},
+		"hung up, from another country":                    {sorry, "+12025550143", []notify.InboundWord{notify.WordHungUp}, notify.FollowUpNone, notify.CodeCountryNotAllowed},
+		"hung up, from a premium-rate number":              {sorry, "+81990123456", []notify.InboundWord{notify.WordHungUp}, notify.FollowUpNone, notify.CodeNumberKindNotAllowed},
+		"wants an operator, from a premium-rate number":    {byOperator, "+81990123456", []notify.InboundWord{notify.WordHungUp}, notify.FollowUpNone, notify.CodeNumberKindNotAllowed},
+		"wants an operator, from another country":          {byOperator, "+12025550143", []notify.InboundWord{notify.WordHungUp}, notify.FollowUpNone, notify.CodeCountryNotAllowed},
+		"wants an operator, with digits that spell a word": {byOperator, "+86282452253", []notify.InboundWord{notify.WordHungUp}, notify.FollowUpNone, "the caller showed no number that can be called"},
+		"nobody answered":                                  {sorry, mobile, []notify.InboundWord{notify.WordWaiting, notify.WordTimedOut}, notify.FollowUpCall, ""},
+		"spoke with somebody":                              {sorry, mobile, []notify.InboundWord{notify.WordAnswered, notify.WordHungUp}, notify.FollowUpNone, ""},
+		"nothing is wanted":                                {sorry, mobile, []notify.InboundWord{notify.WordTurnedAway}, notify.FollowUpNone, ""},
+		"nothing is set up":                                {notify.InboundPolicy{}, mobile, []notify.InboundWord{notify.WordHungUp}, notify.FollowUpNone, "nothing is set up that says what is done about callers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newInboundBench(t, test.policy)

@@ -56,7 +56,7 @@ func (a *Activities) RunSchedule(ctx context.Context, due DueRun) (RunOutcome, e
 func (a *Activities) runTerms(ctx context.Context) func(notify.Channel) (store.RunTerms, error) {
 	return func(channel notify.Channel) (store.RunTerms, error) {
 		set := a.Terms.Batch(channel)
-		terms := store.RunTerms{RequireHuman: set.RequireHuman, ShardSize: set.ShardSize, Allowed: set.Countries}
+		terms := store.RunTerms{RequireHuman: set.RequireHuman, ShardSize: set.ShardSize, Allowed: set.Countries, AllowedKinds: a.Terms.NumberKinds}
 		if set.Sender == "" {
 			return terms, nil
 		}

@@ -179,6 +179,11 @@ func (a *Activities) post(ctx context.Context, claim store.Claim, claimedAt time
 	if claim.SinceFirst > a.Terms.SendDeadline {
 		return nil, a.refuse(ctx, claim, store.Failure{Kind: store.EventExpired, FailureCode: notify.CodeSendDeadline})
 	}
+	if claim.Channel == notify.Call {
+		if err := notify.CallableKind(claim.To, a.Terms.NumberKinds...); err != nil {
+			return nil, a.refuse(ctx, claim, store.Failure{Kind: store.EventRefused, FailureCode: notify.CodeNumberKind, Detail: err.Error()})
+		}
+	}
 	body, err := claim.Body()
 	if err != nil {
 		return nil, a.refuse(ctx, claim, store.Failure{Kind: store.EventRefused, FailureCode: notify.CodeBadTemplate, Detail: err.Error()})

@@ -100,7 +100,7 @@ func New(deps Deps) (*Server, error) {
 	(&webhook.Handler{Store: deps.Store, Owners: teller, Validator: validator, Logger: deps.Logger}).Register(s.engine)
 	(&webhook.Calls{
 		Store: deps.Store, Validator: validator, Logger: deps.Logger, PublicURL: deps.Settings.PublicURL, Region: deps.Settings.DefaultRegion,
-		Countries: deps.Settings.AllowedCountries, HashKey: []byte(deps.Settings.PhoneHashKey),
+		Countries: deps.Settings.AllowedCountries, NumberKinds: deps.Settings.AllowedNumberKinds, HashKey: []byte(deps.Settings.PhoneHashKey),
 		Limits: store.InboundLimits{Open: deps.Settings.InboundMaxCalls, PerSecond: deps.Settings.InboundCallsPerSecond},
 	}).Register(s.engine)
 

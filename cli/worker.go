@@ -55,6 +55,7 @@ func terms(s *settings.Settings) activities.Terms {
 		SendDeadline:     s.SendDeadline,
 		PhoneHashKey:     []byte(s.PhoneHashKey),
 		ShardSize:        s.ShardSize(),
+		NumberKinds:      s.AllowedNumberKinds,
 		Batch: func(c notify.Channel) activities.BatchTerms {
 			return activities.BatchTerms{Sender: s.Sender(c), RequireHuman: c == notify.Call && s.CallRequireHuman,
 				ShardSize: s.BatchShard(c), Countries: s.AllowedCountries}

@@ -2,13 +2,14 @@ package notify
 
 // Our own error codes, beside the carrier's. They are stored in the ledger and part of the API.
 const (
-	CodeSendDeadline      = "SEND_DEADLINE"       // safe to repeat, but not sent in time
-	CodeAmbiguousSend     = "AMBIGUOUS_SEND"      // nobody can tell whether the carrier took it
-	CodeNoReceipt         = "NO_RECEIPT"          // sent, and the outcome was never heard
-	CodeNotAnswered       = "NOT_ANSWERED"        // a call that completed after 0 s
-	CodeAnsweredByMachine = "ANSWERED_BY_MACHINE" // a call that no person answered, where that is required
-	CodeDuplicate         = "DUPLICATE"           // an earlier row of the batch has the same number and parameters
-	CodeBadTemplate       = "BAD_TEMPLATE"        // the template and the parameters do not make a text
+	CodeSendDeadline      = "SEND_DEADLINE"           // safe to repeat, but not sent in time
+	CodeAmbiguousSend     = "AMBIGUOUS_SEND"          // nobody can tell whether the carrier took it
+	CodeNoReceipt         = "NO_RECEIPT"              // sent, and the outcome was never heard
+	CodeNotAnswered       = "NOT_ANSWERED"            // a call that completed after 0 s
+	CodeAnsweredByMachine = "ANSWERED_BY_MACHINE"     // a call that no person answered, where that is required
+	CodeDuplicate         = "DUPLICATE"               // an earlier row of the batch has the same number and parameters
+	CodeNumberKind        = "NUMBER_KIND_NOT_ALLOWED" // accepted before; see ALLOWED_NUMBER_KINDS
+	CodeBadTemplate       = "BAD_TEMPLATE"            // the template and the parameters do not make a text
 )
 
 // explanation is one message in each language. It is for people who send notifications: what
@@ -76,6 +77,7 @@ var codeExplanations = map[string]explanation{
 	CodeNotAnswered:       {"応答なしでした（通話時間 0 秒）。", "Nobody answered: the call lasted 0 seconds."},
 	CodeAnsweredByMachine: {"留守番電話が応答しました。", "An answering machine took the call."},
 	CodeDuplicate:         {"同じ一括送信に、同じ宛先と内容の行がすでにあります。", "An earlier row of the batch has the same number and parameters."},
+	CodeNumberKind:        {"発信者に高額の料金がかかることのある種類の番号（0990、0570、020 など）のため、発信しませんでした。", "The number is of a kind that may charge the caller a lot (such as 0990, 0570 or 020), so it was not called."},
 	CodeBadTemplate:       {"テンプレートと差し込み値から本文を作れませんでした。", "The template and its parameters do not make a text."},
 
 	// Busy or unwell: most of these are tried again before they are shown.

@@ -22,7 +22,7 @@ const (
 	TollFree         PhoneKind = "toll_free"          // Japan: 0120 and 0800
 	PremiumRate      PhoneKind = "premium_rate"       // Japan: 0990
 	SharedCost       PhoneKind = "shared_cost"
-	Personal         PhoneKind = "personal" // follows its owner; Twilio's magic numbers +1500555000x count as such
+	Personal         PhoneKind = "personal" // follows its owner; Great Britain: 070
 	Pager            PhoneKind = "pager"    // Japan: 020, machines and pagers
 	CompanyWide      PhoneKind = "company"  // one number for a whole company; Japan: 0570
 	Voicemail        PhoneKind = "voicemail"
@@ -38,17 +38,18 @@ type PhoneNumber struct {
 
 // The codes of an [InvalidNumberError]. They are part of the API and do not change.
 const (
-	CodeNumberEmpty         = "phone_number_empty"
-	CodeNumberUnparsable    = "phone_number_unparsable"
-	CodeNumberTooShort      = "phone_number_too_short"
-	CodeNumberTooLong       = "phone_number_too_long"
-	CodeNumberInvalid       = "phone_number_invalid"
-	CodeNumberRounded       = "phone_number_rounded"
-	CodeNumberHasExtension  = "phone_number_has_extension"
-	CodeCountryUnknown      = "phone_number_country_unknown"
-	CodeCountryNotAllowed   = "country_not_allowed"
-	CodeLandlineWithoutSMS  = "landline_cannot_receive_sms"
-	CodeNumberCannotReceive = "number_cannot_receive_sms"
+	CodeNumberEmpty          = "phone_number_empty"
+	CodeNumberUnparsable     = "phone_number_unparsable"
+	CodeNumberTooShort       = "phone_number_too_short"
+	CodeNumberTooLong        = "phone_number_too_long"
+	CodeNumberInvalid        = "phone_number_invalid"
+	CodeNumberRounded        = "phone_number_rounded"
+	CodeNumberHasExtension   = "phone_number_has_extension"
+	CodeCountryUnknown       = "phone_number_country_unknown"
+	CodeCountryNotAllowed    = "country_not_allowed"
+	CodeLandlineWithoutSMS   = "landline_cannot_receive_sms"
+	CodeNumberCannotReceive  = "number_cannot_receive_sms"
+	CodeNumberKindNotAllowed = "number_kind_not_allowed"
 )
 
 // InvalidNumberError says why nothing can be sent to a number. Its text says what to do and never
@@ -81,6 +82,8 @@ func (e *InvalidNumberError) Error() string {
 		return "the phone number is a landline, which cannot receive an SMS: use a mobile number, or send a call"
 	case CodeNumberCannotReceive:
 		return "the phone number is of a kind (" + string(e.Kind) + ") that cannot receive an SMS: use a mobile number, or send a call"
+	case CodeNumberKindNotAllowed:
+		return "calls and SMS to the phone number's kind (" + string(e.Kind) + ") may cost a lot and are not allowed: use a mobile number or a landline, or add the kind to ALLOWED_NUMBER_KINDS"
 	default:
 		return "the phone number cannot be read: write digits with hyphens or spaces, such as people dial it, or + and the country code"
 	}
@@ -245,6 +248,9 @@ func lookUp(dialled, region string) (PhoneNumber, error) {
 	if rest, ok := strings.CutPrefix(number.E164, "+81"); ok && isJapaneseMobile(rest) {
 		return japaneseMobile(rest), nil // phonenumbers v1.8.1 does not know 060; libphonenumber does since v9.0.32
 	}
+	if isTwilioTestNumber(number.E164) {
+		number.Kind = LandlineOrMobile
+	}
 	if kind == phonenumbers.UNKNOWN { // which is what phonenumbers calls not valid: to ask would match every pattern again
 		return PhoneNumber{}, &InvalidNumberError{Code: invalidCode(parsed), Region: number.Region}
 	}
@@ -305,18 +311,19 @@ func invalidCode(n *phonenumbers.PhoneNumber) string {
 }
 
 // Accepts reports whether a notification may go to the number on the channel: its country must be
-// among the allowed regions ("JP", upper or lower case; an empty list allows none), and an SMS must
+// among the allowed regions ("JP", upper or lower case; an empty list allows none), its kind must not
+// be one that charges the caller, unless it is among the allowed kinds, and an SMS must
 // have a chance to arrive. Landlines, toll-free, premium-rate, shared-cost and company-wide numbers,
 // pagers and voicemail have none. VoIP numbers (Japan: 050) are let through: some of them do receive
 // SMS, and only the carrier knows which; it answers 21614 for the others.
 //
 // The error is an [*InvalidNumberError].
-func (p PhoneNumber) Accepts(channel Channel, allowed []string) error {
+func (p PhoneNumber) Accepts(channel Channel, allowed []string, kinds ...PhoneKind) error {
 	if !regionAllowed(p.Region, allowed) {
 		return &InvalidNumberError{Code: CodeCountryNotAllowed, Region: p.Region, Kind: p.Kind}
 	}
 	if channel != SMS {
-		return nil
+		return p.AcceptsKind(kinds...)
 	}
 	switch p.Kind {
 	case Landline:
@@ -324,7 +331,7 @@ func (p PhoneNumber) Accepts(channel Channel, allowed []string) error {
 	case TollFree, PremiumRate, SharedCost, CompanyWide, Pager, Voicemail:
 		return &InvalidNumberError{Code: CodeNumberCannotReceive, Region: p.Region, Kind: p.Kind}
 	}
-	return nil
+	return p.AcceptsKind(kinds...)
 }
 
 func regionAllowed(region string, allowed []string) bool {

@@ -231,6 +231,7 @@ func TestNumberErrorsSayWhatToDoAndHoldNoDigits(t *testing.T) {
 	codes := []string{
 		CodeNumberEmpty, CodeNumberUnparsable, CodeNumberTooShort, CodeNumberTooLong, CodeNumberInvalid,
 		CodeNumberHasExtension, CodeCountryUnknown, CodeCountryNotAllowed, CodeLandlineWithoutSMS, CodeNumberCannotReceive,
+		CodeNumberKindNotAllowed,
 	}
 	digit := regexp.MustCompile(`[0-9]`)
 	seen := map[string]bool{}

@@ -52,10 +52,14 @@ type Settings struct {
 	InboundCallsPerSecond int `env:"INBOUND_CALLS_PER_SECOND" envDefault:"100"`
 
 	AllowedCountries []string `env:"ALLOWED_COUNTRIES" envDefault:"JP"`
-	CallRequireHuman bool     `env:"CALL_REQUIRE_HUMAN" envDefault:"false"`
-	PhoneHashKey     string   `env:"PHONE_HASH_KEY" secret:"true"`
-	DefaultRegion    string   `env:"DEFAULT_REGION" envDefault:"JP"`
-	DefaultTimezone  string   `env:"DEFAULT_TIMEZONE" envDefault:"Asia/Tokyo"`
+
+	// AllowedNumberKinds may be called and sent to though they charge the caller; see notify.CostlyKinds.
+	AllowedNumberKinds []notify.PhoneKind `env:"ALLOWED_NUMBER_KINDS"`
+
+	CallRequireHuman bool   `env:"CALL_REQUIRE_HUMAN" envDefault:"false"`
+	PhoneHashKey     string `env:"PHONE_HASH_KEY" secret:"true"`
+	DefaultRegion    string `env:"DEFAULT_REGION" envDefault:"JP"`
+	DefaultTimezone  string `env:"DEFAULT_TIMEZONE" envDefault:"Asia/Tokyo"`
 
 	location *time.Location
 	unknown  []string
@@ -92,6 +96,9 @@ func LoadFrom(environ map[string]string, need Need) (*Settings, error) {
 	}
 	for i, c := range s.AllowedCountries {
 		s.AllowedCountries[i] = strings.ToUpper(strings.TrimSpace(c))
+	}
+	for i, k := range s.AllowedNumberKinds {
+		s.AllowedNumberKinds[i] = notify.PhoneKind(strings.ToLower(strings.TrimSpace(string(k))))
 	}
 	s.DefaultRegion = strings.ToUpper(strings.TrimSpace(s.DefaultRegion))
 	s.PublicURL = strings.TrimRight(s.PublicURL, "/")
@@ -417,6 +424,11 @@ func checkRegions(s *Settings, _ Need) (err error) {
 				name = "DEFAULT_REGION"
 			}
 			return &Error{name, fmt.Sprintf("has %q, which is not an ISO 3166 country code such as JP or US", r)}
+		}
+	}
+	for _, k := range s.AllowedNumberKinds {
+		if costly := notify.CostlyKinds(); !slices.Contains(costly, k) {
+			return &Error{"ALLOWED_NUMBER_KINDS", fmt.Sprintf("has %q: leave it empty, or choose from %v", k, costly)}
 		}
 	}
 	if s.location, err = notify.LoadZone(s.DefaultTimezone); err != nil {

@@ -17,9 +17,10 @@ import (
 
 // ListRecipients are the members of a list as the recipients of a batch.
 type ListRecipients struct {
-	ListID  int64
-	Params  []string // the template's: members give values for these, and those that lack one, or have a blank one, are rejected; nil: there is no template
-	Allowed []string // regions that may be sent to; see notify.PhoneNumber.Accepts
+	ListID       int64
+	Params       []string           // the template's: members give values for these, and those that lack one, or have a blank one, are rejected; nil: there is no template
+	Allowed      []string           // regions that may be sent to; see notify.PhoneNumber.Accepts
+	AllowedKinds []notify.PhoneKind // kinds that may be sent to though they charge the caller
 }
 
 // WriteListBatch writes a batch to everybody on a list, and its notifications, within a transaction:
@@ -63,7 +64,7 @@ func refusedNumbers(ctx context.Context, tx pgx.Tx, channel notify.Channel, to L
 	var number notify.PhoneNumber
 	_, err = pgx.ForEachRow(rows, []any{&number.Region, &number.Kind}, func() error {
 		var invalid *notify.InvalidNumberError
-		if errors.As(number.Accepts(channel, to.Allowed), &invalid) {
+		if errors.As(number.Accepts(channel, to.Allowed, to.AllowedKinds...), &invalid) {
 			refused = append(refused, *invalid)
 		}
 		return nil

@@ -48,7 +48,8 @@ type RunTerms struct {
 	SenderID     int64 // 0: the channel has nothing to send from
 	RequireHuman bool
 	ShardSize    int
-	Allowed      []string // regions that may be sent to
+	Allowed      []string           // regions that may be sent to
+	AllowedKinds []notify.PhoneKind // kinds that may be sent to though they charge the caller
 }
 
 // RunSchedule runs a schedule that was due at a moment: it writes the batch to everybody on its list,
@@ -236,7 +237,7 @@ func (r newRun) send(ctx context.Context, tx pgx.Tx) (SkipReason, error) {
 	err := WriteListBatch(ctx, tx, NewBatch{
 		ID: r.batch, Name: &r.Name, Channel: r.Channel, TemplateID: &r.template.ID, TemplateVersion: &r.template.Version,
 		SenderID: r.terms.SenderID, RequireHuman: r.terms.RequireHuman, ShardSize: r.terms.ShardSize, ScheduleID: &r.ID,
-	}, ListRecipients{ListID: r.ListID, Params: r.template.Params, Allowed: r.terms.Allowed})
+	}, ListRecipients{ListID: r.ListID, Params: r.template.Params, Allowed: r.terms.Allowed, AllowedKinds: r.terms.AllowedKinds})
 	if errors.Is(err, ErrNoRecipients) {
 		return SkipNoRecipients, nil
 	}

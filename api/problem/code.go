@@ -195,6 +195,7 @@ var Codes = []Entry{
 	{notify.CodeCountryNotAllowed, http.StatusUnprocessableEntity, "The phone number's country is not allowed", "Add it to ALLOWED_COUNTRIES."},
 	{notify.CodeLandlineWithoutSMS, http.StatusUnprocessableEntity, "A landline cannot receive an SMS", "Use a mobile number, or send a CALL."},
 	{notify.CodeNumberCannotReceive, http.StatusUnprocessableEntity, "The number cannot receive an SMS", "Use a mobile number, or send a CALL."},
+	{notify.CodeNumberKindNotAllowed, http.StatusUnprocessableEntity, "The phone number's kind is not allowed", "Premium-rate, shared-cost, company-wide (0570), personal and pager numbers may cost a lot: use another number, or add the kind to ALLOWED_NUMBER_KINDS."},
 
 	{BodyOrTemplate, http.StatusUnprocessableEntity, "Neither or both of body and template", "Give either body or template_id."},
 	{notify.CodeBodyEmpty, http.StatusUnprocessableEntity, "The body is empty", "Write what the recipient shall read or hear."},

@@ -128,6 +128,9 @@ func TestBadInput(t *testing.T) {
 		{"another country", send, to("+44 20 7946 0958"), 422, "country_not_allowed at /to"},
 		{"an SMS to a landline", send, to("(03) 1234-5678"), 422, "landline_cannot_receive_sms at /to"},
 		{"an SMS to a free number", send, to("0120-123-456"), 422, "number_cannot_receive_sms at /to"},
+		{"a call to a premium-rate number", send, `{"channel": "CALL", "to": "0990-123-456", "body": "x"}`, 422, "number_kind_not_allowed at /to"},
+		{"a call to a company-wide number", send, `{"channel": "CALL", "to": "0570-012-345", "body": "x"}`, 422, "number_kind_not_allowed at /to"},
+		{"a call to a pager", send, `{"channel": "CALL", "to": "020-1234-5678", "body": "x"}`, 422, "number_kind_not_allowed at /to"},
 
 		{"neither body nor template", send, `{"channel": "SMS", "to": "090-1234-5678"}`, 422, "body_or_template at /body"},
 		{"both body and template", send, with(`"body": "x", "template_id": ` + anything + `, "params": {"text": "x"}`), 422, "body_or_template at /body"},

@@ -77,7 +77,7 @@ func (a *API) startRows(ctx context.Context, draft *batchDraft, seen *twins) (*b
 		return nil, a.uploadFailed(ctx, err)
 	}
 	check := &rowCheck{
-		channel: draft.Channel, region: a.Settings.DefaultRegion, countries: a.Settings.AllowedCountries,
+		channel: draft.Channel, region: a.Settings.DefaultRegion, countries: a.Settings.AllowedCountries, numberKinds: a.Settings.AllowedNumberKinds,
 		hashKey: []byte(a.Settings.PhoneHashKey), template: draft.template, kinds: draft.kinds, columns: draft.columns, count: draft.dryRun && draft.Channel == notify.SMS,
 	}
 	if check.count && draft.Message != nil {

@@ -125,15 +125,16 @@ func (s *jsonSource[R]) Read() (notify.Recipient, error) {
 // rowCheck decides whether a row can be sent to, as the whole batch is sent. It is safe for
 // concurrent use.
 type rowCheck struct {
-	channel   notify.Channel
-	region    string
-	countries []string
-	hashKey   []byte
-	template  *notify.Template // nil: the text is the same for all
-	kinds     map[string]notify.ParamKind
-	columns   []string // of a file: the parameters that are taken from it; nil: what a row gives must fit
-	segments  int      // of the text that is the same for all
-	count     bool     // count segments
+	channel     notify.Channel
+	region      string
+	countries   []string
+	numberKinds []notify.PhoneKind // that are allowed though they charge the caller
+	hashKey     []byte
+	template    *notify.Template // nil: the text is the same for all
+	kinds       map[string]notify.ParamKind
+	columns     []string // of a file: the parameters that are taken from it; nil: what a row gives must fit
+	segments    int      // of the text that is the same for all
+	count       bool     // count segments
 }
 
 // batchRow is a row that can be sent to.
@@ -147,7 +148,7 @@ func (c *rowCheck) check(r notify.Recipient) checkedRow[batchRow] {
 	reject := func(code, detail string) checkedRow[batchRow] { return rejectedRow[batchRow](r.Row, code, detail) }
 	number, err := notify.ParsePhoneNumber(r.To, c.region)
 	if err == nil {
-		err = number.Accepts(c.channel, c.countries)
+		err = number.Accepts(c.channel, c.countries, c.numberKinds...)
 	}
 	var invalid *notify.InvalidNumberError
 	if errors.As(err, &invalid) {

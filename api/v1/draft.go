@@ -65,7 +65,7 @@ func (a *API) checkNumber(wrong *problem.Details, channel notify.Channel, typed 
 	}
 	number, err := notify.ParsePhoneNumber(typed, a.Settings.DefaultRegion)
 	if err == nil {
-		err = number.Accepts(channel, a.Settings.AllowedCountries)
+		err = number.Accepts(channel, a.Settings.AllowedCountries, a.Settings.AllowedNumberKinds...)
 	}
 	var invalid *notify.InvalidNumberError
 	if errors.As(err, &invalid) {

@@ -188,7 +188,7 @@ func (a *API) showInbound(ctx context.Context, c store.InboundCall) InboundCall 
 		WorkflowID: workflowID, WorkflowURL: known(a.Starter.WorkflowURL(workflowID)),
 	}
 	if c.From != nil && !seesNumbers(ctx) {
-		shown.From = new(notify.Mask(*c.From))
+		shown.From = new(notify.MaskCaller(*c.From))
 	}
 	return shown
 }

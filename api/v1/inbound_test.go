@@ -62,6 +62,21 @@ func TestOnlyAKeyForItSeesACallersNumber(t *testing.T) {
 	}
 }
 
+func TestACallerWithoutANumberIsShownAsTheWord(t *testing.T) {
+	a := apitest.Start(t)
+	for i, from := range []string{"Anonymous", "+266696687", "client:taro"} {
+		sid := fmt.Sprintf("CA%032d", i+1)
+		if _, err := a.Store.RecordInbound(t.Context(), notify.InboundEvent{CallID: notify.InboundID(sid), CallSID: sid, Key: "voice", Kind: "voice",
+			Word: notify.WordReceived, Source: notify.FromWebhook, At: time.Now(), From: from, To: apitest.Number}); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"Anonymous", "anonymous", "client:****"}[i]
+		if got := a.Do("GET", "/api/v1/inbound/calls/"+notify.InboundID(sid).String(), "").Body["from"]; got != want {
+			t.Errorf("%s is shown as %v, want %s", from, got, want)
+		}
+	}
+}
+
 func TestCallsAreListedAPageAtATime(t *testing.T) {
 	a := apitest.Start(t)
 	var want []string

@@ -24,14 +24,16 @@ var memberColumns = []string{"to", "timezone", "locale"}
 
 // memberCheck decides whether somebody can be a member of a list. It is safe for concurrent use.
 type memberCheck struct {
-	region    string
-	countries []string
-	hashKey   []byte
-	zones     sync.Map // those that were found to exist
+	region      string
+	countries   []string
+	numberKinds []notify.PhoneKind // that are allowed though they charge the caller
+	hashKey     []byte
+	zones       sync.Map // those that were found to exist
 }
 
 func (a *API) memberCheck() *memberCheck {
-	return &memberCheck{region: a.Settings.DefaultRegion, countries: a.Settings.AllowedCountries, hashKey: []byte(a.Settings.PhoneHashKey)}
+	return &memberCheck{region: a.Settings.DefaultRegion, countries: a.Settings.AllowedCountries, numberKinds: a.Settings.AllowedNumberKinds,
+		hashKey: []byte(a.Settings.PhoneHashKey)}
 }
 
 // check looks at one row of many. What is wrong with it names its field, but for the number: as in a
@@ -52,7 +54,7 @@ func (c *memberCheck) check(r notify.Recipient) checkedRow[store.NewMember] {
 func (c *memberCheck) read(r notify.Recipient) (member store.NewMember, wrong problem.Details) {
 	number, err := notify.ParsePhoneNumber(r.To, c.region)
 	if err == nil {
-		err = number.Accepts(notify.Call, c.countries)
+		err = number.Accepts(notify.Call, c.countries, c.numberKinds...)
 	}
 	var invalid *notify.InvalidNumberError
 	if errors.As(err, &invalid) {

@@ -129,7 +129,8 @@ var cannotRun = map[store.SkipReason]string{
 func (a *API) runTerms(ctx context.Context) func(notify.Channel) (store.RunTerms, error) {
 	return func(channel notify.Channel) (store.RunTerms, error) {
 		terms := store.RunTerms{RequireHuman: channel == notify.Call && a.Settings.CallRequireHuman,
-			ShardSize: a.Settings.BatchShard(channel), Allowed: a.Settings.AllowedCountries}
+			ShardSize: a.Settings.BatchShard(channel), Allowed: a.Settings.AllowedCountries,
+			AllowedKinds: a.Settings.AllowedNumberKinds}
 		address := a.Settings.Sender(channel)
 		if address == "" {
 			return terms, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -47,11 +48,17 @@ func (c *Calls) assign(ctx *gin.Context) {
 	if err = errors.Join(err, policyErr); err != nil {
 		c.Logger.WarnContext(ctx.Request.Context(), "assignment answered without the ledger", "error", err)
 	}
-	ctx.JSON(http.StatusOK, c.instruct(policy, a, change))
+	ctx.JSON(http.StatusOK, c.instruct(ctx.Request.Context(), policy, a, change))
 }
 
-func (c *Calls) instruct(policy notify.InboundPolicy, a carrier.Assignment, change store.InboundChange) instruction {
+func (c *Calls) instruct(ctx context.Context, policy notify.InboundPolicy, a carrier.Assignment, change store.InboundChange) instruction {
 	from := cmp.Or(policy.CallerID, a.Event.To)
+	if isNumber(a.ContactURI) {
+		if err := c.callable(a.ContactURI); err != nil { // nobody is dialed; the reservation times out and the next operator is asked
+			c.Logger.ErrorContext(ctx, "an operator's contact_uri may not be called: change it, or the settings", "worker", a.Event.Operator.SID, "error", err)
+			return instruction{}
+		}
+	}
 	switch {
 	case a.CalledBack != uuid.Nil:
 		return instruction{
@@ -85,7 +92,10 @@ func (c *Calls) callBack(ctx *gin.Context) {
 	if err = errors.Join(err, parseErr); err == nil {
 		call, err = c.Store.InboundCall(ctx.Request.Context(), id)
 	}
-	if err != nil || call.From == nil || call.To == nil {
+	if err == nil {
+		err = c.callable(valueOf(call.From))
+	}
+	if err != nil || call.To == nil {
 		c.Logger.WarnContext(ctx.Request.Context(), "a caller cannot be called back", "call_id", id, "error", err)
 		c.write(ctx, say(speaking(policy, c.Region).unanswered), &twiml.VoiceHangup{})
 		return
@@ -96,4 +106,16 @@ func (c *Calls) callBack(ctx *gin.Context) {
 		c.Logger.WarnContext(ctx.Request.Context(), "not recorded that a caller is called back", "error", err)
 	}
 	c.write(ctx, dial(*call.From, cmp.Or(policy.CallerID, *call.To)))
+}
+
+// isNumber reports whether a contact is a phone number, and no client: or sip: address.
+func isNumber(contact string) bool {
+	return contact != "" && !strings.Contains(contact, ":") && !strings.Contains(contact, "@")
+}
+
+func valueOf(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
 }

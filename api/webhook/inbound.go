@@ -23,14 +23,15 @@ import (
 // the workflow of the call hears of it by the relay. All of them may be asked again, and are answered
 // the same.
 type Calls struct {
-	Store     *store.Store
-	Validator *carrier.SignatureValidator // nil: callbacks are not set up, and all are refused
-	Logger    *slog.Logger
-	PublicURL string              // of TODOKU_PUBLIC_URL, without a slash at its end
-	Region    string              // of callers of whom nothing else tells the language
-	Countries []string            // that may be called
-	HashKey   []byte              // of the keyed hash by which numbers are found
-	Limits    store.InboundLimits // how many are taken at the same time, and in a second
+	Store       *store.Store
+	Validator   *carrier.SignatureValidator // nil: callbacks are not set up, and all are refused
+	Logger      *slog.Logger
+	PublicURL   string              // of TODOKU_PUBLIC_URL, without a slash at its end
+	Region      string              // of callers of whom nothing else tells the language
+	Countries   []string            // that may be called
+	NumberKinds []notify.PhoneKind  // that may be called though they charge the caller
+	HashKey     []byte              // of the keyed hash by which numbers are found
+	Limits      store.InboundLimits // how many are taken at the same time, and in a second
 
 	urls     addresses
 	policies *policies
@@ -78,7 +79,7 @@ func (c *Calls) record(ctx context.Context, events ...notify.InboundEvent) ([]st
 
 // hash is that of a caller's number, or nil where the caller showed none.
 func (c *Calls) hash(from string) []byte {
-	number, err := notify.ParsePhoneNumber(from, "")
+	number, err := notify.ParseCaller(from)
 	if err != nil {
 		return nil
 	}

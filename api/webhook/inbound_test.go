@@ -501,7 +501,7 @@ func TestAnOperatorWhoCallsBackIsConnectedWithTheCaller(t *testing.T) {
 	a.Callback(webhooks+"voice", inboundCall(1))
 	operatorsCall := inboundCall(2, "From="+apitest.Number, "To=client:operator", "CallStatus=in-progress")
 	document := twiml(t, a.Callback(webhooks+"call-back?id="+callID(1).String(), operatorsCall))
-	if d := document.find("Dial"); d.attr("callerId") != apitest.Number || document.find("Number").Text != caller {
+	if d := document.find("Dial"); d.attr("callerId") != apitest.Number || d.attr("timeLimit") != "3600" || d.attr("timeout") != "30" || document.find("Number").Text != caller {
 		t.Errorf("it dials %+v", document)
 	}
 	for _, query := range []string{"", "?id=7", "?id=" + uuid.NewString()} {
@@ -511,5 +511,34 @@ func TestAnOperatorWhoCallsBackIsConnectedWithTheCaller(t *testing.T) {
 	}
 	if log := a.Log(); strings.Contains(log, strings.TrimPrefix(caller, "+")) {
 		t.Error("the log has the caller's number")
+	}
+}
+
+func TestOperatorsAreNeverConnectedWithANumberThatMayNotBeCalled(t *testing.T) {
+	a := receiving(t, openHouse())
+	for n, from := range []string{"+81990123456", "+81570012345", "+812012345678", "+447700900123", "+447024123456", "Anonymous", "+266696687", "sip:+819012345678@example.jp"} {
+		n += 10
+		a.Callback(webhooks+"voice", inboundCall(n, "From="+from))
+		operatorsCall := inboundCall(2, "From="+apitest.Number, "To=client:operator", "CallStatus=in-progress")
+		if got := twiml(t, a.Callback(webhooks+"call-back?id="+callID(n).String(), operatorsCall)).verbs(); got != "Say Hangup" {
+			t.Errorf("calling back %s: it hears %s", from, got)
+		}
+	}
+	form := assignment(1, 1)
+	form.Set("WorkerAttributes", `{"contact_uri": "+81990123456"}`)
+	if answer := a.Callback(webhooks+"assignment", form); len(answer.Body) != 0 {
+		t.Errorf("an operator at a premium-rate number: %s", answer.Text)
+	}
+}
+
+func TestNoCallbackIsOfferedToANumberThatMayNotBeCalled(t *testing.T) {
+	policy := openHouse()
+	policy.FollowUps.Requested.Action = notify.FollowUpTask
+	a := receiving(t, policy)
+	for n, from := range []string{"+81990123456", "+447700900123", "Anonymous", "+86282452253"} {
+		a.Callback(webhooks+"voice", inboundCall(n+10, "From="+from))
+		if got := twiml(t, a.Callback(webhooks+"wait", inboundCall(n+10, "From="+from))).verbs(); strings.Contains(got, "Gather") {
+			t.Errorf("%s hears %s", from, got)
+		}
 	}
 }

@@ -68,14 +68,19 @@ const (
 // callbackKey is the key that asks to be called back. Empty: that is not offered, or not to a caller who showed no
 // number, or one that may not be called: nobody could keep the promise.
 func (c *Calls) callbackKey(p notify.InboundPolicy, from string) string {
-	number, err := notify.ParsePhoneNumber(from, "")
-	if err == nil && p.FollowUps.Requested.Action != notify.FollowUpTask { // operators call everywhere
-		err = number.Accepts(notify.Call, c.Countries)
-	}
-	if err != nil {
+	if c.callable(from) != nil {
 		return ""
 	}
 	return p.CallbackKey
+}
+
+// callable says why a number may not be dialed, by operators as little as by us; nil: it may.
+func (c *Calls) callable(number string) error {
+	caller, err := notify.ParseCaller(number)
+	if err != nil {
+		return err
+	}
+	return caller.Accepts(notify.Call, c.Countries, c.NumberKinds...)
 }
 
 // apologise tells a caller why there is nobody, and offers to call back.
@@ -114,7 +119,12 @@ func (c *Calls) write(ctx *gin.Context, elements ...twiml.Element) {
 	ctx.Data(http.StatusOK, "text/xml; charset=utf-8", []byte(document))
 }
 
+const (
+	dialPatience = 30      // seconds for which the other phone rings
+	longestTalk  = 60 * 60 // seconds after which Twilio ends a call that was dialed for an operator
+)
+
 // dial connects an operator with a number, which is shown where the call comes from.
 func dial(number, callerID string) twiml.Element {
-	return &twiml.VoiceDial{CallerId: callerID, InnerElements: []twiml.Element{&twiml.VoiceNumber{PhoneNumber: number}}}
+	return &twiml.VoiceDial{CallerId: callerID, Timeout: strconv.Itoa(dialPatience), TimeLimit: strconv.Itoa(longestTalk), InnerElements: []twiml.Element{&twiml.VoiceNumber{PhoneNumber: number}}}
 }
