@@ -29,9 +29,19 @@ func (a *Activities) CompareLedger(ctx context.Context) error {
 		return err
 	}
 	compared, err := a.Store.ComparedOn(ctx)
-	if err != nil || compared == server {
+	if err != nil {
 		return err
 	}
+	if compared != server {
+		if err := a.compareOn(ctx, server, compared); err != nil {
+			return err
+		}
+	}
+	a.Store.AllowClaims(server)
+	return nil
+}
+
+func (a *Activities) compareOn(ctx context.Context, server, compared string) error {
 	since, err := a.Store.NewestEvent(ctx)
 	if err != nil {
 		return err

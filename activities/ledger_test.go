@@ -293,3 +293,46 @@ func TestACopyOfALedgerSendsNothingBeforeAPersonHasLooked(t *testing.T) {
 		t.Errorf("%d creates, want 2", n)
 	}
 }
+
+func TestAWorkerThatLostNoClaimSendsNothingThatAnotherOneSent(t *testing.T) {
+	t.Parallel()
+	b := newLedgerBench(t)
+	refs := b.acceptMany(3)
+	stale := devstacktest.Snapshot(t, b.databaseURL)
+	sender := b.Activities // it dies with the first server
+	b.restart()
+	b.Store.GuardClaims()
+	if err := b.CompareLedger(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	survivor := b.Activities
+	b.Activities = sender
+	b.sendAll(refs)
+	b.Activities = survivor
+
+	devstacktest.FailOver(t, b.databaseURL, stale)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			if err := survivor.CompareLedger(t.Context()); err == nil {
+				return
+			}
+		}
+		t.Error("the ledger could not be compared")
+	}()
+	for end := time.Now().Add(40 * time.Second); ; {
+		_, err := survivor.Send(t.Context(), refs[0])
+		if err == nil || strings.Contains(err.Error(), "waits for its next try") || time.Now().After(end) {
+			break
+		}
+		if !errors.Is(err, store.ErrClaimsHeld) && !store.IsOutage(err) {
+			t.Fatal(err)
+		}
+	}
+	<-done
+	b.sendAll(refs)
+	if n, code := b.creates(), b.stopCode(); n != 3 || code != store.CodeLedgerBehind {
+		t.Errorf("%d creates and stop code %q, want 3 and %s", n, code, store.CodeLedgerBehind)
+	}
+}

@@ -100,8 +100,13 @@ func (s *Store) Claim(ctx context.Context, terms ClaimTerms) ([]Claim, error) {
 		Claim
 		Slot, ClaimedAt, Now time.Time // by the database, the last at the statement's end
 	}
+	conn, err := s.claimConnection(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("claim notifications: %w", err)
+	}
 	asked := time.Now()
-	rows, err := many(ctx, s, pgx.RowToStructByPos[row], terms.claimSQL(), args...)
+	rows, err := manyOf(ctx, conn, pgx.RowToStructByPos[row], terms.claimSQL(), args...)
+	conn.Release()
 	if err != nil {
 		return nil, fmt.Errorf("claim notifications: %w", err)
 	}

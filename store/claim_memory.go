@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // claimMemory holds the last claims that this process has committed. A server that took over, or was
@@ -20,6 +21,9 @@ type claimMemory struct {
 	claims [claimsRemembered]rememberedClaim
 	next   int    // where the next claim is written
 	server string // that has all of them; empty: it was not looked at
+
+	guarded           bool   // see GuardClaims
+	current, compared string // the server of the newest connection, and the one on which claims are allowed
 }
 
 const claimsRemembered = 256
@@ -65,12 +69,16 @@ func (m *claimMemory) seenOn(server string, lost bool) {
 // that lacks a claim it stops every sender before the connection is used.
 func (m *claimMemory) verify(ctx context.Context, conn *pgx.Conn) error {
 	ids, at, seen := m.recall()
-	if len(ids) == 0 {
+	if len(ids) == 0 && !m.isGuarded() {
 		return nil
 	}
 	server, err := serverOf(ctx, conn)
-	if err != nil || server == seen {
+	if err != nil {
 		return err
+	}
+	m.connected(server)
+	if len(ids) == 0 || server == seen {
+		return nil
 	}
 	type loss struct {
 		Claims int
@@ -93,6 +101,71 @@ func (m *claimMemory) verify(ctx context.Context, conn *pgx.Conn) error {
 	}
 	m.seenOn(server, lost.Claims > 0)
 	return nil
+}
+
+func (m *claimMemory) isGuarded() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.guarded
+}
+
+func (m *claimMemory) connected(server string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.current = server
+}
+
+func (m *claimMemory) held() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.guarded && m.current != m.compared
+}
+
+// GuardClaims holds claims on every server on which AllowClaims was not called. The last claims of one process
+// prove nothing about those of others: the ledger is held against the carrier's list first.
+func (s *Store) GuardClaims() {
+	s.claims.mu.Lock()
+	s.claims.guarded, s.claims.current = true, "not known yet"
+	s.claims.mu.Unlock()
+	s.pool.Reset() // new connections say which server it is
+}
+
+// AllowClaims lets claims go on, on the server with the name.
+func (s *Store) AllowClaims(server string) {
+	s.claims.mu.Lock()
+	defer s.claims.mu.Unlock()
+	s.claims.compared = server
+}
+
+// ClaimsHeld reports whether claims wait for AllowClaims.
+func (s *Store) ClaimsHeld() bool { return s.claims.held() }
+
+// ErrClaimsHeld means that claims waited for AllowClaims for as long as a claim may.
+var ErrClaimsHeld = errors.New("nothing is claimed before the ledger was compared with what the carrier has")
+
+const (
+	claimsHeldLimit = 5 * time.Second
+	claimsHeldPause = 50 * time.Millisecond
+)
+
+// claimConnection is a connection on which claims are allowed. It waits until they are: a connection that was
+// made in this moment may be to another server.
+func (s *Store) claimConnection(ctx context.Context) (*pgxpool.Conn, error) {
+	for end := time.Now().Add(claimsHeldLimit); ; {
+		conn, err := s.pool.Acquire(ctx)
+		if err != nil || !s.claims.held() {
+			return conn, err
+		}
+		conn.Release()
+		if time.Now().After(end) {
+			return nil, ErrClaimsHeld
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(claimsHeldPause):
+		}
+	}
 }
 
 // ErrStandby means that the server does not take writes.

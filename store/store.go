@@ -123,7 +123,12 @@ func oneOf[T any](ctx context.Context, q querier, scan pgx.RowToFunc[T], sql str
 
 // many runs a query that answers with any number of rows.
 func many[T any](ctx context.Context, s *Store, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
-	rows, err := s.pool.Query(ctx, sql, args...)
+	return manyOf(ctx, s.pool, scan, sql, args...)
+}
+
+// manyOf is many on one connection.
+func manyOf[T any](ctx context.Context, q querier, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -68,6 +68,7 @@ func (w *Worker) work(ctx context.Context, health *health) error {
 	if !w.awaitTemporal(ctx) {
 		return nil
 	}
+	w.Store.GuardClaims()
 	workers, senders := w.workers()
 	if err := start(workers); err != nil {
 		return err
@@ -243,6 +244,16 @@ func (w *Worker) background(ctx context.Context) {
 	g.Go(func() error {
 		taskRouter := TaskRouter{Store: w.Store, Starter: w.Starter, Log: w.Log}
 		taskRouter.Run(ctx)
+		return nil
+	})
+	g.Go(func() error {
+		// After a fail-over or a restart of the database claims are held until this was done.
+		repeat(ctx, w.Log, time.Second, "nothing is sent before the ledger was compared with what Twilio has", func(ctx context.Context) error {
+			if !w.Store.ClaimsHeld() {
+				return nil
+			}
+			return w.Activities.CompareLedger(ctx)
+		})
 		return nil
 	})
 	g.Go(func() error {
