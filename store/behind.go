@@ -38,8 +38,7 @@ func fallBehind(ctx context.Context, q querier, since time.Time, reason string) 
 	return nil
 }
 
-// CatchUp ends the state of FallBehind, unless it began anew after since, and resumes the senders that
-// were stopped by it. It returns how many.
+// CatchUp ends the state of FallBehind, and resumes the senders that were stopped by it. It returns how many.
 func (s *Store) CatchUp(ctx context.Context) (resumed int, err error) {
 	if _, err := s.pool.Exec(ctx, `UPDATE ledger_identity SET behind_since = NULL WHERE is_only`); err != nil {
 		return 0, fmt.Errorf("note that the ledger is reconciled: %w", err)
