@@ -26,6 +26,8 @@ and PUT /_simulator/behaviour to make it fail in the ways that Twilio fails. A k
 back to its default; GET shows what holds now:
 
   latency_ms, callback_delay_ms      milliseconds
+  drain_per_second                   how many messages, and calls, of each sender leave Twilio's queue in a
+                                     second; 0: no limit
   callbacks                          ordered, reversed, shuffled, repeated, lost or before_answer
   default_outcome                    {"status": "delivered", "error_code": null}; of calls, default_call_outcome:
                                      {"status": "completed", "duration_s": 12, "answered_by": null}

@@ -22,6 +22,9 @@ type Behaviour struct {
 	// CallbackDelayMS is the time in milliseconds from the answer to the first status, and from each status to
 	// the next one; 50 by default.
 	CallbackDelayMS int `json:"callback_delay_ms"`
+	// DrainPerSecond is how many messages, and how many calls, of each sender leave Twilio's queue in a second, which
+	// is when they become sent or initiated; 0, the default, for no limit.
+	DrainPerSecond float64 `json:"drain_per_second"`
 	// Callbacks is how callbacks arrive; ordered by default.
 	Callbacks CallbackMode `json:"callbacks"`
 	// DefaultOutcome is what becomes of a message; delivered by default.
@@ -131,6 +134,8 @@ func (b *Behaviour) validate() error {
 		return errors.New("latency_ms must not be negative")
 	case b.CallbackDelayMS < 0:
 		return errors.New("callback_delay_ms must not be negative")
+	case b.DrainPerSecond < 0:
+		return errors.New("drain_per_second must not be negative")
 	case b.SecondMS < 1:
 		return errors.New("second_ms must be at least 1")
 	case b.MaxQueueSize < 0:
@@ -257,6 +262,8 @@ func jsonKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Int, reflect.Int64:
 		return "an integer"
+	case reflect.Float64:
+		return "a number"
 	case reflect.String:
 		return "a string"
 	default:

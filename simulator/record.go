@@ -24,6 +24,7 @@ type record struct {
 	createdIndex, sentIndex int
 	older                   *record // the record before this one to the same number
 	deleted                 bool
+	drains                  bool // it has its time to leave the queue
 	pagedUnsent             bool // see ledger.newestFirst
 }
 

@@ -31,7 +31,8 @@ type world struct {
 	behaviour  *Behaviour
 	faultsLeft *int // of behaviour.Fault; nil: no end to them
 	ledgers    map[channel]*ledger
-	callbacks  int // attempts, over all records
+	drained    map[queue]time.Time // when the next one of a queue may leave it, see queue.go
+	callbacks  int                 // attempts, over all records
 
 	// TaskRouter and Studio, see account.go, and those who ring in, see inbound.go.
 	accounts    map[string]*account
@@ -57,6 +58,7 @@ func newWorld(logger *slog.Logger) *world {
 		poster:    newPoster(ctx),
 		logger:    logger,
 		ledgers:   map[channel]*ledger{sms: newLedger(), call: newLedger()},
+		drained:   make(map[queue]time.Time),
 
 		accounts:    make(map[string]*account),
 		inboundCall: make(map[string]*inboundCall),
@@ -108,6 +110,10 @@ func (w *world) step(r *record) {
 	defer w.mu.Unlock()
 	if len(r.steps) == 0 {
 		return // it was canceled or hung up in between
+	}
+	if wait := w.untilDrained(r); wait > 0 {
+		w.timetable.after(wait, func() { w.step(r) })
+		return
 	}
 	w.send(r, w.advance(r))
 	if len(r.steps) > 0 {
