@@ -107,6 +107,10 @@ type Terms struct {
 	AmbiguityWindow  time.Duration // how long an ambiguous send is looked for before it may be repeated
 	SendDeadline     time.Duration // since a row's first claim
 
+	// SMSQueueLimit and CallQueueLimit are how many notifications of a paced sender may be in the carrier's queue. 0: no
+	// limit. They hold only with a CallbackURL: without callbacks nobody can tell what left the queue.
+	SMSQueueLimit, CallQueueLimit int
+
 	// ShardSize is how many waiting singles one workflow adopts at most.
 	ShardSize int
 
@@ -166,6 +170,17 @@ func (t Terms) interval(c notify.Channel) time.Duration {
 		return t.CallSendInterval
 	}
 	return t.SMSSendInterval
+}
+
+// QueueLimit is how many notifications of one sender of the channel may be in the carrier's queue.
+func (t Terms) QueueLimit(c notify.Channel) store.QueueLimit {
+	switch {
+	case t.CallbackURL == nil || t.interval(c) == 0:
+		return store.QueueLimit{}
+	case c == notify.Call:
+		return store.NewQueueLimit(t.CallQueueLimit)
+	}
+	return store.NewQueueLimit(t.SMSQueueLimit)
 }
 
 func (t Terms) lease() time.Duration       { return cmp.Or(t.Lease, 15*time.Second) }

@@ -49,6 +49,13 @@ func (a *Activities) check(ctx context.Context, due func() ([]store.Unsettled, e
 		if err != nil || len(rows) == 0 {
 			return settled, err
 		}
+		if canceled := slices.DeleteFunc(slices.Clone(rows), func(r store.Unsettled) bool { return !r.Cancel }); len(canceled) > 0 {
+			some, err := a.fetch(ctx, canceled)
+			if settled = append(settled, some...); err != nil {
+				return settled, err
+			}
+			continue
+		}
 		many, err := a.many(ctx, rows)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
@@ -119,6 +126,9 @@ func (a *Activities) ask(ctx context.Context, row store.Unsettled) (*notify.Rece
 		return nil, nil
 	}
 	resource, err := a.Carrier.Fetch(ctx, row.Channel, *row.TwilioSID)
+	if err == nil && row.Cancel && resource.Word == "queued" {
+		resource, err = a.Carrier.CancelCall(ctx, resource)
+	}
 	failure, ok := errors.AsType[*carrier.Error](err)
 	switch {
 	case err == nil:

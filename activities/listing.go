@@ -55,6 +55,13 @@ func (a *Activities) listInTurn(ctx context.Context, channel notify.Channel, cho
 	return settled, err
 }
 
+// ListQueue lists what the carrier has sent of what it accepted in the window, and settles it: what is not in the list
+// is still queued.
+func (a *Activities) ListQueue(ctx context.Context, channel notify.Channel, window store.Window) error {
+	_, err := a.listInTurn(ctx, channel, func(store.Listing) (*store.Window, error) { return &window, nil }, func(carrier.Resource) {})
+	return err
+}
+
 // takeTurn waits until no other listing of the channel runs. Whoever has the turn ends or drops the
 // listing, and leaves then.
 func (a *Activities) takeTurn(ctx context.Context, channel notify.Channel) (_ *store.Listing, leave func(), err error) {

@@ -15,6 +15,9 @@ import (
 // Resuming the sender wakes them earlier.
 const heldRecheck = 5 * time.Minute
 
+// queueRecheck is how often a single looks whether the carrier's queue has room.
+const queueRecheck = 2 * time.Second
+
 // next reads from the ledger what the workflow has left to do, and chooses what comes first.
 func (a *Activities) next(ctx context.Context, ref Ref) (Next, error) {
 	left, err := a.Store.Outstanding(ctx, ref.owner(), a.Terms.StatusCheckDelay, ref.ahead(), a.Terms.SendDeadline)
@@ -33,6 +36,8 @@ func (a *Activities) next(ctx context.Context, ref Ref) (Next, error) {
 		switch {
 		case left.Held:
 			in = max(in, heldRecheck)
+		case left.Queued:
+			in = max(in, queueRecheck)
 		case left.ExpireIn > 0:
 			in = min(in, left.ExpireIn)
 		}

@@ -58,7 +58,8 @@ func (a *Activities) Send(ctx context.Context, ref Ref) (Next, error) {
 // sendSingle claims and posts one notification. While all that it waits for is a slot, it waits here:
 // running the activity again would cost more than the wait.
 func (a *Activities) sendSingle(ctx context.Context, ref Ref) error {
-	for !stopping(ctx) {
+	turnEnds := time.Now().Add(a.Terms.turn())
+	for !stopping(ctx) && time.Now().Before(turnEnds) {
 		n, err := a.sendGroup(ctx, ref, 1)
 		if err != nil || n > 0 || !a.awaitMore(ctx, ref, &room{}) {
 			return err
@@ -119,6 +120,9 @@ const (
 	lingerLook = 20 * time.Millisecond
 )
 
+// queueLook is how often a shard, or a batch, looks whether the carrier's queue has room.
+const queueLook = 250 * time.Millisecond
+
 // awaitMore waits until the shard may have something to claim again, and reports whether it may: its
 // sender gets a slot before long, or it has room and something came lately.
 func (a *Activities) awaitMore(ctx context.Context, ref Ref, room *room) bool {
@@ -126,10 +130,16 @@ func (a *Activities) awaitMore(ctx context.Context, ref Ref, room *room) bool {
 	switch {
 	case err != nil || left.Held:
 		return false // an error is met again, and returned, by whoever reads what comes next
+	case left.Accepted > 0 && left.Queued:
+		// A batch has few rows under way, which take what room there is; of singles there may be any number.
+		return (ref.ID == nil || ref.owner().OfBatch()) && sleep(ctx, queueLook) == nil
 	case left.Accepted > 0 && left.SendIn <= SlotAhead:
 		return sleep(ctx, max(left.SendIn, 5*time.Millisecond)) == nil
 	case ref.Adopt == 0 || room.left.Load() <= 0:
 		return false
+	}
+	if full, err := a.Store.QueueIsFull(ctx, ref.Adopt); err == nil && full {
+		return sleep(ctx, queueLook) == nil
 	}
 	patience := max(linger, 2*a.Terms.SMSSendInterval, 2*a.Terms.CallSendInterval)
 	return time.Since(time.Unix(0, room.since.Load())) < patience && sleep(ctx, lingerLook) == nil
@@ -150,6 +160,7 @@ func (a *Activities) claimAndSend(ctx context.Context, ref Ref, limit int, adopt
 	claims, err := a.Store.Claim(ctx, store.ClaimTerms{
 		Owner: ref.owner(), Adopt: adopt, Limit: limit, Lease: a.Terms.lease(), Ahead: ref.ahead(),
 		SMSInterval: a.Terms.SMSSendInterval, CallInterval: a.Terms.CallSendInterval,
+		SMSQueue: a.Terms.QueueLimit(notify.SMS), CallQueue: a.Terms.QueueLimit(notify.Call),
 	})
 	if err != nil {
 		return 0, err

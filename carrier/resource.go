@@ -3,9 +3,12 @@ package carrier
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/mail"
 	"strconv"
 	"time"
+
+	openapi "github.com/twilio/twilio-go/rest/api/v2010"
 
 	"github.com/todoku/todoku/notify"
 )
@@ -200,3 +203,27 @@ func date(s string) time.Time {
 
 // maxSegments bounds what the ledger keeps; no message has as many.
 const maxSegments = 1000
+
+// CancelCall asks Twilio to cancel a call that it has queued, and returns the call as Twilio has it then. A call that has
+// left the queue in the meantime is returned as it was.
+func (c *Client) CancelCall(ctx context.Context, queued Resource) (Resource, error) {
+	e, service := c.begin(ctx, "cancel "+string(notify.Call))
+	e.private = []string{queued.SID, c.accountSID, c.authToken}
+	var answer callAnswer
+	e.answer = &answer
+	_, err := service.UpdateCall(queued.SID, new(openapi.UpdateCallParams).SetStatus("canceled"))
+	if err := e.failure(err); err != nil {
+		if failure, ok := errors.AsType[*Error](err); ok && failure.Code == codeCallNotInProgress {
+			return queued, nil
+		}
+		return Resource{}, err
+	}
+	canceled := answer.resource()
+	if problem := canceled.problem(); problem != "" {
+		return Resource{}, e.undecodable(problem)
+	}
+	return canceled, nil
+}
+
+// codeCallNotInProgress is Twilio's refusal to update a call that has ended: https://www.twilio.com/docs/api/errors/21220.
+const codeCallNotInProgress = 21220

@@ -46,20 +46,28 @@ func printSenders(out io.Writer, senders items[v1.Sender], zone *time.Location) 
 		_, err := fmt.Fprintln(out, "there are no senders yet: the first send on a channel makes one")
 		return err
 	}
-	rows := newTable("ID", "CHANNEL", "ADDRESS", "PACE", "WAITING", "STATE")
+	rows := newTable("ID", "CHANNEL", "ADDRESS", "PACE", "WAITING", "QUEUED", "STATE")
 	for _, s := range senders.Items {
 		pace := "no pacing"
 		if s.SendIntervalMS > 0 {
 			pace = "one each " + (time.Duration(s.SendIntervalMS) * time.Millisecond).String()
 		}
+		queued := strconv.FormatInt(s.Queued, 10)
+		if s.QueueLimit > 0 {
+			queued += " of " + strconv.FormatInt(s.QueueLimit, 10)
+		}
 		state := s.State
 		switch {
 		case s.StoppedAt != nil:
 			state += fmt.Sprintf(" (%s): %s", valueOf(s.StopCode), valueOf(s.StopReason))
+		case s.QueueUnlimitedAt != nil:
+			state += "; no status callbacks come, so Twilio's queue has no limit (check TODOKU_PUBLIC_URL)"
+		case s.QueueFullAt != nil:
+			state += fmt.Sprintf("; waits for room in Twilio's queue since %s", s.QueueFullAt.In(zone).Format(timeLayout))
 		case s.SlowedAt != nil:
 			state += fmt.Sprintf("; slowed down by Twilio (%s) at %s", valueOf(s.SlowCode), s.SlowedAt.In(zone).Format(timeLayout))
 		}
-		rows.add(strconv.FormatInt(s.ID, 10), string(s.Channel), s.Address, pace, strconv.FormatInt(s.Waiting, 10), state)
+		rows.add(strconv.FormatInt(s.ID, 10), string(s.Channel), s.Address, pace, strconv.FormatInt(s.Waiting, 10), queued, state)
 	}
 	return rows.print(out)
 }

@@ -49,6 +49,8 @@ PHONE_HASH_KEY; TEMPORAL_ADDRESS says where Temporal is.`,
 func terms(s *settings.Settings) activities.Terms {
 	t := activities.Terms{
 		SMSSendInterval:  s.SMSSendInterval,
+		SMSQueueLimit:    s.CarrierQueueLimit(notify.SMS),
+		CallQueueLimit:   s.CarrierQueueLimit(notify.Call),
 		CallSendInterval: s.CallSendInterval,
 		StatusCheckDelay: s.StatusCheckDelay,
 		AmbiguityWindow:  s.AmbiguityWindow,

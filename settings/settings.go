@@ -48,6 +48,8 @@ type Settings struct {
 	SendDeadline     time.Duration `env:"SEND_DEADLINE" envDefault:"1h"`
 	BatchShardSize   string        `env:"BATCH_SHARD_SIZE" envDefault:"auto"`
 
+	QueueLimit string `env:"CARRIER_QUEUE_LIMIT" envDefault:"auto"`
+
 	InboundMaxCalls       int `env:"INBOUND_MAX_CALLS" envDefault:"250"`
 	InboundCallsPerSecond int `env:"INBOUND_CALLS_PER_SECOND" envDefault:"100"`
 
@@ -171,6 +173,9 @@ const (
 	// burstSize is less: while more singles may come, a shard looks again and again at what it has.
 	burstSize = 500
 
+	// maxQueueLimit keeps the count of what is queued, which every claim of a paced sender makes, cheap.
+	maxQueueLimit = 10_000
+
 	// slowPace is where a batch's notifications have a workflow each: Temporal starts so many a second
 	// on a small machine.
 	slowPace = 50 * time.Millisecond
@@ -207,6 +212,18 @@ func (s *Settings) SendInterval(channel notify.Channel) time.Duration {
 		return s.CallSendInterval
 	}
 	return s.SMSSendInterval
+}
+
+// autoQueue is how much of a sender's pace may wait in Twilio's queue: what waits there can hardly be stopped.
+const autoQueue = time.Minute
+
+// CarrierQueueLimit is how many notifications of one sender of the channel may wait in Twilio's queue; 0: no limit.
+func (s *Settings) CarrierQueueLimit(channel notify.Channel) int {
+	pace := s.SendInterval(channel)
+	if n, err := strconv.Atoi(s.QueueLimit); err == nil || pace == 0 {
+		return n
+	}
+	return max(1, int(autoQueue/pace))
 }
 
 // Sender is the number or Messaging Service that a channel is sent from; empty: there is none.
@@ -406,6 +423,9 @@ func checkPaces(s *Settings, need Need) error {
 		if n.value < 0 || n.value > 1_000_000 {
 			return &Error{n.name, "is out of range: choose from 0 (no limit) to 1,000,000"}
 		}
+	}
+	if n, err := strconv.Atoi(s.QueueLimit); s.QueueLimit != "auto" && (err != nil || n < 0 || n > maxQueueLimit) {
+		return &Error{"CARRIER_QUEUE_LIMIT", fmt.Sprintf("is neither auto nor a number from 0 (no limit) to %d", maxQueueLimit)}
 	}
 	if s.BatchShardSize == "auto" {
 		return nil

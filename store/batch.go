@@ -36,6 +36,7 @@ type Batch struct {
 	ScheduleID      *int64 // it is a run of this schedule
 	SenderID        int64
 	SenderStopped   bool
+	QueueFull       bool // it waits until the carrier's queue has room
 	Total           int32
 	RejectedCount   int32
 	Rejected        []Rejected
@@ -131,7 +132,7 @@ const rateWindow = 10 * time.Second
 
 // batchSQL reads batches as RowToStructByPos needs them for a Batch, with the time of rateWindow as $1.
 const batchSQL = `
-	SELECT b.id, b.name, b.channel::text, b.message, b.template_id, b.template_version, b.schedule_id, b.sender_id, s.stopped_at IS NOT NULL,
+	SELECT b.id, b.name, b.channel::text, b.message, b.template_id, b.template_version, b.schedule_id, b.sender_id, s.stopped_at IS NOT NULL, s.batches_queue_full_at IS NOT NULL,
 		b.total, b.rejected_count, b.rejected, b.ignored_columns, b.send_interval, b.send_at,
 		b.paused_at, b.pause_reason, b.canceled_at, b.finished_at, b.created_at, b.workflow_id,
 		b.send_at > clock_timestamp(), coalesce(greatest(0, rate.sends), 0)::float8,

@@ -17,15 +17,17 @@ type Unsettled struct {
 	Channel   notify.Channel
 	TwilioSID *string
 	SinceSent time.Duration // by the database's clock
+	Cancel    bool          // somebody wants the carrier to cancel the call, which it has queued
 	Listed    bool          // a listing that began after the row's time had come covered it, and did not show it
 }
 
 // unsettledColumns are what RowToStructByPos needs for an Unsettled, from notifications n; $1 is how
 // long after sending the carrier is asked for the first time.
 const (
-	unsettledColumns = `n.id, n.channel::text, n.twilio_sid, clock_timestamp() - n.sent_at, ` + coveredSQL
-	checkAt          = `coalesce(n.check_at, n.sent_at + $1::interval)`
-	coveredSQL       = `EXISTS (
+	unsettledColumns = `n.id, n.channel::text, n.twilio_sid, clock_timestamp() - n.sent_at,
+		n.channel = 'CALL' AND n.cancel_requested_at IS NOT NULL AND n.carrier_rank < 2, ` + coveredSQL
+	checkAt    = `coalesce(n.check_at, n.sent_at + $1::interval)`
+	coveredSQL = `EXISTS (
 		SELECT FROM listings l
 		WHERE l.channel = n.channel AND l.began_at >= ` + checkAt + ` AND n.sent_at BETWEEN l.covers_from AND l.covers_until
 	)`

@@ -29,9 +29,9 @@ func (o Owner) rows() string {
 	return `($1::uuid IS NULL AND n.workflow_id = $2)`
 }
 
-// waiting is the condition by which a shard finds singles to adopt: those of the sender $8 that
+// waiting is the condition by which a shard finds singles to adopt: those of the sender $11 that
 // nobody owns, and that whoever accepted them leaves to the relay.
-const waiting = `($1::uuid IS NULL AND n.workflow_id IS NULL AND n.started_at IS NULL AND n.sender_id = $8
+const waiting = `($1::uuid IS NULL AND n.workflow_id IS NULL AND n.started_at IS NULL AND n.sender_id = $11
 	AND n.relay_at <= clock_timestamp())`
 
 // inItsPlaces is the condition by which a shard of a batch finds its rows along the index of what is
@@ -52,6 +52,9 @@ type ClaimTerms struct {
 	SMSInterval  time.Duration // between two creates of one sender, over all workers; 0: no pacing
 	CallInterval time.Duration
 	Ahead        time.Duration // how far ahead slots may be reserved
+
+	// How many notifications of a paced sender may be in the carrier's queue, and of a sender of calls.
+	SMSQueue, CallQueue QueueLimit
 }
 
 // Claim is a notification in state SENDING, under a token.
@@ -92,7 +95,8 @@ func (c Claim) Body() (string, error) {
 // statement: as many as Limit and the slots of their sender allow, none while it is stopped or their
 // batch is paused, canceled or not due. All rows of one owner have one sender and at most one batch.
 func (s *Store) Claim(ctx context.Context, terms ClaimTerms) ([]Claim, error) {
-	args := []any{terms.Owner.Single, terms.Owner.WorkflowID, terms.Limit, terms.Lease, terms.SMSInterval, terms.CallInterval, terms.Ahead}
+	args := []any{terms.Owner.Single, terms.Owner.WorkflowID, terms.Limit, terms.Lease, terms.SMSInterval, terms.CallInterval, terms.Ahead,
+		terms.SMSQueue.of(terms.Owner), terms.CallQueue.of(terms.Owner), terms.Owner.OfBatch()}
 	if terms.Adopt != 0 {
 		args = append(args, terms.Adopt)
 	}
@@ -207,29 +211,38 @@ func (t ClaimTerms) claimSQL() string {
 			FROM senders s, clock, wanted
 			WHERE s.id = wanted.sender_id AND ` + pace + ` = '0' AND s.stopped_at IS NULL AND s.next_slot <= clock.now + $7::interval
 		), sender AS MATERIALIZED (
-			SELECT s.id, s.next_slot, ` + pace + ` AS pace
+			SELECT s.id, s.next_slot, ` + pace + ` AS pace, CASE WHEN s.queue_unlimited_at IS NULL THEN ` + queueLimit + ` ELSE 0 END AS most
 			FROM senders s, clock
 			WHERE s.id = (SELECT sender_id FROM wanted) AND ` + pace + ` > '0' AND s.stopped_at IS NULL AND s.next_slot <= clock.now + $7::interval
 			FOR UPDATE OF s
+		), room AS MATERIALIZED (
+			-- Counted after the sender's row is locked: two claims cannot take the same room.
+			SELECT id, pace, next_slot, CASE WHEN most > 0 THEN most - queued_at_carrier(id, most) END AS room FROM sender
 		), granted AS (
-			UPDATE senders s SET next_slot = granted.starts_at + granted.pace * granted.slots
+			UPDATE senders s SET
+				next_slot = CASE WHEN granted.slots > 0 THEN granted.starts_at + granted.pace * granted.slots ELSE s.next_slot END,
+				queue_full_at = CASE WHEN granted.slots = 0 AND NOT $10 THEN coalesce(s.queue_full_at, clock_timestamp())
+					WHEN granted.slots = 0 THEN s.queue_full_at END,
+				batches_queue_full_at = CASE WHEN granted.slots = 0 THEN coalesce(s.batches_queue_full_at, clock_timestamp())
+					WHEN NOT $10 THEN s.batches_queue_full_at END
 			FROM (
-				SELECT locked.*, least(` + most + `,
+				SELECT locked.*, least(` + most + `, locked.room,
 					1 + greatest(0, floor(extract(epoch FROM clock.now + $7::interval - starts_at) / extract(epoch FROM pace)))) AS slots
 				FROM clock, wanted, (
-					SELECT id, pace, greatest(next_slot, clock_timestamp()) AS starts_at FROM sender
+					SELECT id, pace, room, greatest(next_slot, clock_timestamp()) AS starts_at FROM room
 				) locked
 			) granted
 			WHERE s.id = granted.id
+				AND (granted.slots > 0 OR CASE WHEN $10 THEN s.batches_queue_full_at ELSE s.queue_full_at END IS NULL)
 			RETURNING s.id, s.address, granted.pace, granted.slots, granted.starts_at
 		), slots AS (
-			SELECT * FROM free UNION ALL SELECT * FROM granted` + spent + `
+			SELECT * FROM free UNION ALL SELECT * FROM granted WHERE granted.slots > 0` + spent + `
 		), claimed AS (
 			UPDATE notifications n SET
 				status = 'SENDING', workflow_id = $2, claim_token = gen_random_uuid(), attempts = n.attempts + 1,
 				claimed_at = clock.now, claim_deadline = clock.now + $4::interval,
 				first_claimed_at = coalesce(n.first_claimed_at, clock.now), started_at = coalesce(n.started_at, clock.now),
-				retry_at = NULL, absent_since = NULL, updated_at = clock.now
+				retry_at = NULL, absent_since = NULL, paced = slots.pace > '0', updated_at = clock.now
 			FROM due, slots, clock
 			WHERE n.id = due.id AND n.sender_id = slots.id AND due.place < slots.slots
 			RETURNING n.*, due.place AS claim_place
@@ -249,6 +262,9 @@ func (t ClaimTerms) claimSQL() string {
 // a slot of his.
 const pace = `CASE s.channel WHEN 'CALL' THEN $6::interval ELSE $5::interval END`
 
+// queueLimit is how many notifications of the sender s may be in the carrier's queue; 0: no limit.
+const queueLimit = `CASE s.channel WHEN 'CALL' THEN $9::int ELSE $8::int END`
+
 // batchIsOpen is the condition under which notifications of a batch may be claimed.
 const batchIsOpen = `b.id = (SELECT batch_id FROM due LIMIT 1)
 				AND b.paused_at IS NULL AND b.canceled_at IS NULL AND b.send_at <= clock.now`
@@ -259,6 +275,7 @@ type Outstanding struct {
 	Accepted int64         // rows that are to be posted
 	SendIn   time.Duration // until the first of them is due and its sender may have a slot
 	Held     bool          // their sender is stopped, or their batch paused or canceled
+	Queued   bool          // they wait until the carrier's queue has room for them
 	ExpireIn time.Duration // until the first of them has been tried for as long as may be; 0 when none was tried
 	Sending  int64         // rows that a claim holds
 	LookUpIn time.Duration // until the first of those claims has run out
@@ -275,9 +292,9 @@ func (s *Store) Outstanding(ctx context.Context, owner Owner, delay, ahead, dead
 			count(*) FILTER (WHERE accepted),
 			coalesce(greatest('0', min(greatest(n.send_at, n.retry_at, s.next_slot - $4::interval, b.send_at, b.own_slot)) FILTER (WHERE accepted) - clock_timestamp()), '0'),
 			coalesce(bool_or(s.stopped_at IS NOT NULL OR b.held) FILTER (WHERE accepted), false),
-			CASE WHEN bool_or(accepted AND s.stopped_at IS NULL AND NOT coalesce(b.held, false) AND n.first_claimed_at IS NOT NULL)
-				THEN greatest('1 millisecond', min(n.first_claimed_at + $5::interval)
-					FILTER (WHERE accepted AND s.stopped_at IS NULL AND NOT coalesce(b.held, false)) - clock_timestamp())
+			coalesce(bool_or(`+queueFull+`) FILTER (WHERE accepted), false),
+			CASE WHEN bool_or(expires AND n.first_claimed_at IS NOT NULL)
+				THEN greatest('1 millisecond', min(n.first_claimed_at + $5::interval) FILTER (WHERE expires) - clock_timestamp())
 				ELSE '0' END,
 			count(*) FILTER (WHERE sending),
 			coalesce(greatest('0', min(n.claim_deadline) FILTER (WHERE sending) - clock_timestamp()), '0'),
@@ -291,7 +308,8 @@ func (s *Store) Outstanding(ctx context.Context, owner Owner, delay, ahead, dead
 			FROM batches b
 			WHERE b.id = n.batch_id
 		) AS b ON true
-		CROSS JOIN LATERAL (SELECT n.status = 'ACCEPTED' AS accepted, n.status = 'SENDING' AS sending, n.status = 'PENDING' AS pending) AS state
+		CROSS JOIN LATERAL (SELECT n.status = 'ACCEPTED' AS accepted, n.status = 'SENDING' AS sending, n.status = 'PENDING' AS pending,
+			n.status = 'ACCEPTED' AND s.stopped_at IS NULL AND NOT coalesce(b.held, false) AND NOT `+queueFull+` AS expires) AS state
 		WHERE `+owner.rows()+`
 			AND n.status IN ('ACCEPTED', 'SENDING', 'PENDING')`,
 		owner.Single, owner.WorkflowID, delay, ahead, deadline)
@@ -380,7 +398,7 @@ func (s *Store) Expire(ctx context.Context, owner Owner, deadline time.Duration,
 			WHERE id IN (
 				SELECT n.id
 				FROM notifications n
-				JOIN senders s ON s.id = n.sender_id AND s.stopped_at IS NULL
+				JOIN senders s ON s.id = n.sender_id AND s.stopped_at IS NULL AND NOT `+queueFull+`
 				WHERE `+owner.rows()+` AND n.status = 'ACCEPTED' AND n.first_claimed_at <= clock_timestamp() - $3::interval
 				ORDER BY n.id
 				FOR UPDATE OF n

@@ -123,8 +123,9 @@ func (f Filter) conditions() [][]string {
 		accepted = "n.status = 'ACCEPTED'"
 		single   = "n.batch_id IS NULL"
 		inBatch  = "n.batch_id IS NOT NULL"
-		stopped  = "n.sender_id IN (SELECT id FROM senders WHERE stopped_at IS NOT NULL)"
-		held     = "(" + stopped + " OR n.batch_id IN (SELECT id FROM batches WHERE paused_at IS NOT NULL))"
+		stopped  = "n.sender_id IN (SELECT id FROM senders WHERE stopped_at IS NOT NULL OR queue_full_at IS NOT NULL)"
+		held     = "(n.sender_id IN (SELECT id FROM senders WHERE stopped_at IS NOT NULL OR batches_queue_full_at IS NOT NULL)" +
+			" OR n.batch_id IN (SELECT id FROM batches WHERE paused_at IS NOT NULL))"
 	)
 	singles := f.BatchID == nil && f.ScheduleID == nil
 	var all [][]string

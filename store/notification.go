@@ -48,7 +48,7 @@ type Notification struct {
 const notificationColumns = `n.id, n.channel::text,
 	CASE WHEN n.status <> 'ACCEPTED' THEN n.status::text
 		WHEN b.canceled_at IS NOT NULL THEN 'CANCELED'
-		WHEN s.stopped_at IS NOT NULL OR b.paused_at IS NOT NULL THEN 'HELD'
+		WHEN s.stopped_at IS NOT NULL OR b.paused_at IS NOT NULL OR ` + queueFull + ` THEN 'HELD'
 		ELSE 'ACCEPTED' END,
 	n.reference, n.batch_id, b.schedule_id, n.to_number, n.to_national,
 	coalesce(n.message, b.message), coalesce(n.template_id, b.template_id), coalesce(n.template_version, b.template_version), n.params,

@@ -19,13 +19,14 @@ type Waiting struct {
 	Channel  notify.Channel
 	Count    int64
 	Stopped  bool // the sender is: there is nothing to start
-	Busy     bool // the sender has no free slot: somebody sends at its pace, or the carrier asked it to wait
+	Busy     bool // it has no free slot, or the carrier's queue is full: another shard would only wait too
 }
 
 // Waiting counts, by sender, the singles that wait for the relay, up to limit altogether.
 func (s *Store) Waiting(ctx context.Context, limit int) ([]Waiting, error) {
 	counts, err := many(ctx, s, pgx.RowToStructByPos[Waiting], `
-		SELECT s.id, s.channel::text, waiting.count, s.stopped_at IS NOT NULL, s.next_slot > clock_timestamp()
+		SELECT s.id, s.channel::text, waiting.count, s.stopped_at IS NOT NULL,
+			s.next_slot > clock_timestamp() OR s.queue_full_at IS NOT NULL
 		FROM (
 			SELECT sender_id, count(*) AS count
 			FROM (
@@ -92,7 +93,8 @@ func (s *Store) Idle(ctx context.Context, since, ahead time.Duration, limit int)
 			FROM senders s
 			JOIN notifications n ON n.sender_id = s.id AND n.status = 'ACCEPTED' AND n.batch_id IS NULL
 				AND greatest(n.send_at, n.retry_at) <= clock_timestamp() - $1::interval
-			WHERE s.stopped_at IS NULL AND s.next_slot <= clock_timestamp() + $3::interval AND n.started_at <= clock_timestamp() - $1::interval
+			WHERE s.stopped_at IS NULL AND s.queue_full_at IS NULL
+				AND s.next_slot <= clock_timestamp() + $3::interval AND n.started_at <= clock_timestamp() - $1::interval
 			UNION ALL
 			SELECT n.workflow_id
 			FROM batches b
@@ -102,7 +104,7 @@ func (s *Store) Idle(ctx context.Context, since, ahead time.Duration, limit int)
 				AND greatest(n.send_at, n.retry_at) <= clock_timestamp() - $1::interval
 			WHERE b.finished_at IS NULL AND b.paused_at IS NULL AND b.canceled_at IS NULL
 				AND b.shard_started_at <= clock_timestamp() - $1::interval AND b.next_slot <= clock_timestamp()
-				AND s.stopped_at IS NULL AND s.next_slot <= clock_timestamp() + $3::interval
+				AND s.stopped_at IS NULL AND s.batches_queue_full_at IS NULL AND s.next_slot <= clock_timestamp() + $3::interval
 			UNION ALL
 			SELECT workflow_id
 			FROM notifications

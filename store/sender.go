@@ -25,6 +25,11 @@ type Sender struct {
 	StoppedAt  *time.Time
 	StopCode   *string
 	StopReason *string
+
+	Queued           int64      // paced notifications that are in the carrier's queue, up to the limit
+	QueueFullAt      *time.Time // since when some wait because that queue is full
+	QueueUnlimitedAt *time.Time // since when the queue has no limit, because callbacks do not come
+	LastCallbackAt   *time.Time // when a status callback last came, to about a second
 }
 
 // EnsureSender returns the id of the channel's sender with that address, adding it when it is new.
@@ -52,7 +57,11 @@ const senderColumns = `s.id, s.channel::text, s.address,
 			FROM batches b
 			CROSS JOIN LATERAL ` + batchCounts + ` AS c
 			WHERE b.sender_id = s.id AND b.finished_at IS NULL AND b.canceled_at IS NULL AND b.paused_at IS NULL AND b.send_at <= clock_timestamp())::bigint,
-	s.slowed_at, s.slow_code, s.stopped_at, s.stop_code, s.stop_reason`
+	s.slowed_at, s.slow_code, s.stopped_at, s.stop_code, s.stop_reason,
+	queued_at_carrier(s.id, ` + mostQueued + `)::bigint, least(s.queue_full_at, s.batches_queue_full_at), s.queue_unlimited_at, s.last_callback_at`
+
+// mostQueued bounds the count of what is in the carrier's queue.
+const mostQueued = `10000`
 
 // Senders lists every sender, the oldest first.
 func (s *Store) Senders(ctx context.Context) ([]Sender, error) {

@@ -296,7 +296,7 @@ WITH input AS MATERIALIZED (
 	ORDER BY id, channel, rank DESC, code DESC NULLS LAST
 ), row AS (
 	SELECT n.id, n.status AS before, n.failure_code AS failure_before, n.require_human, n.channel, n.workflow_id, n.sender_id,
-		n.twilio_sid AS sid_before, n.twilio_status AS word_before, n.carrier_rank AS rank_before, n.twilio_error_code::bigint AS code_before,
+		n.cancel_requested_at, n.twilio_sid AS sid_before, n.twilio_status AS word_before, n.carrier_rank AS rank_before, n.twilio_error_code::bigint AS code_before,
 		n.error_message AS message_before, n.segments AS segments_before, n.duration_seconds AS duration_before, n.answered_by AS answered_by_before,
 		f.rank, f.word, f.outcome, f.code, f.message, f.segments, f.duration, f.answered_by, f.sid
 	FROM folded f
@@ -304,7 +304,7 @@ WITH input AS MATERIALIZED (
 	ORDER BY n.id
 	FOR UPDATE OF n
 ), merged AS (
-	SELECT id, before, failure_before, require_human, channel, workflow_id, sender_id, sid_before, word_before, rank_before,
+	SELECT id, before, failure_before, require_human, channel, workflow_id, sender_id, cancel_requested_at, sid_before, word_before, rank_before,
 		sid AS told_sid,
 		CASE WHEN sid_before IS NULL THEN (SELECT o.id FROM notifications o WHERE o.twilio_sid = sid) END AS sid_owner,
 		rank > rank_before AS higher,
@@ -334,7 +334,8 @@ WITH input AS MATERIALIZED (
 	FROM merged m
 ), decided AS (
 	SELECT j.*,
-		CASE WHEN before = 'UNKNOWN' AND failure_before = 'NO_RECEIPT' AND verdict = 'PENDING' THEN before ELSE verdict END AS status
+		CASE WHEN verdict = 'FAILED' AND word = 'canceled' AND cancel_requested_at IS NOT NULL THEN 'CANCELED' -- as somebody asked
+			WHEN before = 'UNKNOWN' AND failure_before = 'NO_RECEIPT' AND verdict = 'PENDING' THEN before ELSE verdict END AS status
 	FROM judged j
 ), moved AS (
 	UPDATE notifications n SET

@@ -39,7 +39,7 @@ func (b *Batches) Run(ctx context.Context) {
 // look does each thing whether or not another one fails.
 func (b *Batches) look(ctx context.Context) error {
 	_, foldErr := b.Store.FoldBatchMoves(ctx, foldLimit)
-	return errors.Join(foldErr, b.Store.SampleBatches(ctx), b.cancel(ctx), b.finish(ctx), b.start(ctx), b.replace(ctx), b.check(ctx))
+	return errors.Join(foldErr, b.Store.SampleBatches(ctx), b.cancel(ctx), b.cancelQueuedCalls(ctx), b.finish(ctx), b.start(ctx), b.replace(ctx), b.check(ctx))
 }
 
 // cancel writes CANCELED, and tells the workflows that have nothing left to wait for.
@@ -60,6 +60,17 @@ func (b *Batches) cancel(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// cancelQueuedCalls wakes the workflows whose calls the carrier is to be asked to cancel. One that is not woken does so
+// at its next status check.
+func (b *Batches) cancelQueuedCalls(ctx context.Context) error {
+	owners, err := b.Store.CancelQueuedCalls(ctx)
+	for _, owner := range owners {
+		_, wakeErr := b.Starter.Wake(ctx, owner)
+		err = errors.Join(err, wakeErr)
+	}
+	return err
 }
 
 func (b *Batches) finish(ctx context.Context) error {

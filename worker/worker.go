@@ -242,6 +242,11 @@ func (w *Worker) background(ctx context.Context) {
 		return nil
 	})
 	g.Go(func() error {
+		queues := CarrierQueues{Activities: w.Activities, Log: w.Log}
+		queues.Run(ctx)
+		return nil
+	})
+	g.Go(func() error {
 		taskRouter := TaskRouter{Store: w.Store, Starter: w.Starter, Log: w.Log}
 		taskRouter.Run(ctx)
 		return nil

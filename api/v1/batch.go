@@ -143,7 +143,7 @@ func (a *API) showBatch(b store.Batch) Batch {
 		return shown
 	}
 	shown.SendsPerSecond = math.Round(10*b.SendsPerSecond) / 10
-	if rate := b.SendsPerSecond; shown.Counts.Held == 0 && rate > 0 {
+	if rate := b.SendsPerSecond; !b.SenderStopped && rate > 0 {
 		eta := time.Now().Add(time.Duration(float64(b.Accepted) / rate * float64(time.Second))).UTC().Truncate(time.Second)
 		shown.ETA = &eta
 	}
@@ -158,7 +158,7 @@ func showCounts(b store.Batch) BatchCounts {
 	switch {
 	case b.CanceledAt != nil:
 		counts.Canceled, counts.Accepted = counts.Canceled+counts.Accepted, 0
-	case b.PausedAt != nil || b.SenderStopped:
+	case b.PausedAt != nil || b.SenderStopped || b.QueueFull:
 		counts.Held, counts.Accepted = counts.Accepted, 0
 	}
 	return counts

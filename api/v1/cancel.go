@@ -31,11 +31,11 @@ type cancelOutput struct {
 func (a *API) registerCancel(to huma.API) {
 	cancel := operation("cancel-notification", http.MethodPost, "/notifications/{id}/cancel", "Notifications", ScopeSend, "Cancel a notification that was not sent",
 		"200: it is CANCELED and is not sent. While it is being sent, the answer waits for what Twilio says, at most for some 15 seconds: "+
-			"200 when Twilio did not take it, 409 when it did. 202: nobody can tell yet whether Twilio took it; it becomes CANCELED if it turns out that it did not, "+
-			"and otherwise shows what became of it. A receipt of Twilio's beats CANCELED.",
+			"200 when Twilio did not take it, 409 when it did. 202: nobody can tell yet whether Twilio took it, or it is a call that waits in Twilio's queue, "+
+			"which Twilio is asked to cancel; it becomes CANCELED if it is not made, and otherwise shows what became of it. A receipt of Twilio's beats CANCELED.",
 		http.StatusNotFound, http.StatusConflict)
 	cancel.Responses = map[string]*huma.Response{"202": {
-		Description: "Nobody can tell yet whether Twilio took it.",
+		Description: "Nobody can tell yet whether Twilio took it, or Twilio is asked to cancel a call that it has queued.",
 		Content:     map[string]*huma.MediaType{"application/json": {Schema: to.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Notification](), true, "")}},
 	}}
 	huma.Register(to, cancel, a.cancel)
@@ -55,6 +55,10 @@ func (a *API) cancel(ctx context.Context, in *notificationInput) (*cancelOutput,
 	case notify.Sending:
 		status = http.StatusAccepted
 	case notify.Pending:
+		if wish.Queued {
+			status = http.StatusAccepted
+			break
+		}
 		return nil, problem.New(problem.AlreadySent, "Twilio has the notification: it cannot be canceled any more")
 	default:
 		return nil, problem.New(problem.AlreadyFinal, "the notification's status is final: it cannot be canceled any more")
@@ -66,8 +70,20 @@ func (a *API) cancel(ctx context.Context, in *notificationInput) (*cancelOutput,
 	if wish.Just {
 		a.Owners.Tell(owners.Final{ID: n.ID, WorkflowID: ownerOf(n.ID, wish.WorkflowID), Status: notify.Canceled})
 	}
+	if wish.Queued {
+		a.wake(n, wish.WorkflowID)
+	}
 	out := a.show(ctx, n, in.AcceptLanguage)
 	return &cancelOutput{status, out.ContentLanguage, out.Vary, out.Body}, nil
+}
+
+// wake lets the owner of a notification look at the ledger now. Where that fails, it does at its next status check.
+func (a *API) wake(n store.Notification, workflowID *string) {
+	a.Starts.Submit(func(ctx context.Context) {
+		if _, err := a.Starter.Wake(ctx, ownerOf(n.ID, workflowID)); err != nil {
+			a.Logger.WarnContext(ctx, "workflow not woken: left to its next status check", "notification_id", n.ID, "error", err)
+		}
+	})
 }
 
 // awaitCancel asks for it until no claim holds the row any more, or the claim has run out.

@@ -28,6 +28,12 @@ type Sender struct {
 	StoppedAt      *time.Time     `json:"stopped_at"`
 	StopCode       *string        `json:"stop_code" doc:"Twilio's error code, or ours, that stopped it."`
 	StopReason     *string        `json:"stop_reason"`
+
+	Queued           int64      `json:"queued" doc:"Paced notifications that are in Twilio's queue: accepted there and not yet sent on (calls: not yet initiated)."`
+	QueueLimit       int64      `json:"queue_limit" doc:"How many of them there may be, so that what is not sent yet can still be stopped; 0: no limit. Batches leave a tenth to singles."`
+	QueueFullAt      *time.Time `json:"queue_full_at" doc:"Since when notifications are HELD because that queue is full."`
+	QueueUnlimitedAt *time.Time `json:"queue_unlimited_at" doc:"Since when the limit is off, because no status callbacks come. The next callback turns it on."`
+	LastCallbackAt   *time.Time `json:"last_callback_at" doc:"When a status callback last came, to about a second."`
 }
 
 func (a *API) registerSenders(to huma.API) {
@@ -69,6 +75,10 @@ func (a *API) showSender(ctx context.Context, s store.Sender) Sender {
 		SendIntervalMS: a.Settings.SMSSendInterval.Milliseconds(), NextSlotAt: s.NextSlot, Waiting: s.Waiting,
 		SlowedAt: s.SlowedAt, SlowCode: s.SlowCode,
 		StoppedAt: s.StoppedAt, StopCode: s.StopCode, StopReason: s.StopReason,
+		Queued: s.Queued, QueueFullAt: s.QueueFullAt, QueueUnlimitedAt: s.QueueUnlimitedAt, LastCallbackAt: s.LastCallbackAt,
+	}
+	if a.Settings.PublicURL != "" {
+		shown.QueueLimit = int64(a.Settings.CarrierQueueLimit(s.Channel))
 	}
 	if s.Channel == notify.Call {
 		shown.SendIntervalMS = a.Settings.CallSendInterval.Milliseconds()

@@ -27,6 +27,7 @@ type Handler struct {
 	Logger    *slog.Logger
 
 	receipts *group.Writer[notify.Receipt, struct{}]
+	heard    heard
 }
 
 // Register adds the callbacks' addresses. Each has the notification's id in its query.
@@ -62,6 +63,11 @@ func (h *Handler) settle(ctx context.Context, receipts ...notify.Receipt) ([]str
 	}
 	if err := activities.Heed(ctx, h.Store, h.Logger, settled...); err != nil {
 		h.Logger.ErrorContext(ctx, "sender not stopped: the next such receipt will stop it", "error", err)
+	}
+	if senders := h.heard.now(settled); len(senders) > 0 {
+		if err := h.Store.NoteCallbacks(ctx, senders...); err != nil {
+			h.Logger.WarnContext(ctx, "not noted that callbacks come: the next one is", "error", err)
+		}
 	}
 	h.tell(settled)
 	return make([]struct{}, len(receipts)), nil
