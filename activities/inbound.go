@@ -71,7 +71,7 @@ func (a *Activities) FollowInbound(ctx context.Context, id uuid.UUID) (InboundNe
 			}
 		case c.FollowUp == nil:
 			// Twilio's clock may be ahead of ours, and the caller waits.
-			if next.In = min(0, time.Until(*c.EndedAt)) + grace(c.State); next.In <= 0 {
+			if next.In = min(0, c.EndedAt.Sub(a.Store.Now(ctx))) + grace(c.State); next.In <= 0 {
 				next.In = 0
 				if err := a.followUp(ctx, c); err != nil {
 					return InboundNext{}, err
@@ -99,7 +99,7 @@ func grace(state notify.InboundState) time.Duration {
 // inboundIsOver asks the carrier for a call of which nothing was heard for long, and reports whether it
 // has learnt that the call is over.
 func (a *Activities) inboundIsOver(ctx context.Context, c store.InboundCall) (bool, error) {
-	if time.Since(c.UpdatedAt) < a.Terms.StatusCheckDelay {
+	if a.Store.Now(ctx).Sub(c.UpdatedAt) < a.Terms.StatusCheckDelay {
 		return false, nil
 	}
 	found, err := a.Carrier.Fetch(ctx, notify.Call, c.CallSID)

@@ -125,7 +125,8 @@ func (a *Activities) parts(ctx context.Context, listing store.Listing, window *s
 	return func(yield func([]carrier.Resource, error) bool) {
 		var part []carrier.Resource
 		read := 0
-		filter := carrier.Filter{SentAfter: window.From.Add(-clockSkew), SentBefore: window.Until.Add(listGap)}
+		skew := a.atDatabase(window.From).Sub(window.From) // the carrier dates by its own clock
+		filter := carrier.Filter{SentAfter: window.From.Add(-skew - clockSkew), SentBefore: window.Until.Add(listGap - skew)}
 		for page, err := range a.Carrier.List(ctx, listing.Channel, filter) {
 			if err == nil {
 				err = a.Store.KeepListing(ctx, listing)
@@ -136,7 +137,7 @@ func (a *Activities) parts(ctx context.Context, listing store.Listing, window *s
 			}
 			part = append(part, page...)
 			if read += len(page); read >= listLimit {
-				window.From = page[len(page)-1].SentAt
+				window.From = page[len(page)-1].SentAt.Add(skew)
 				break
 			}
 			if len(part) >= listPart {

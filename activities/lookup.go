@@ -14,8 +14,12 @@ import (
 	"github.com/todoku/todoku/store"
 )
 
-// clockSkew is how far the carrier's creation times (in whole seconds) may lie from our clock.
+// clockSkew is how far the carrier's creation times (in whole seconds) may lie from what the measured clocks say.
 const clockSkew = 5 * time.Second
+
+// earlier is how long before a row was accepted a send is still a doubt: by so much clocks may be wrong that nobody
+// has measured. Earlier sends of the same text are those of other days.
+const earlier = 24 * time.Hour
 
 // LookUp resolves sends whose answers were lost. Twilio has no idempotency key, so a notification
 // is looked for before anything is posted again: a receipt settles it; else the carrier's complete
@@ -95,6 +99,12 @@ func (a *Activities) resolve(ctx context.Context, d store.Doubtful) (time.Durati
 		return 0, a.doubt(ctx, d, "the carrier shows fewer sends than were attempted")
 	case found.otherBody:
 		return 0, a.doubt(ctx, d, "the carrier shows a send at that time with another text")
+	case found.otherTime && !a.searched(d):
+		return a.Terms.AmbiguityWindow / 2, nil // a receipt may come, or another row claim it
+	case found.otherTime && found.rivals.InFlight > 0:
+		return rivalPause, nil
+	case found.otherTime:
+		return 0, a.doubt(ctx, d, "the carrier shows this send at a time that the clocks do not explain")
 	}
 	return a.notFound(ctx, d)
 }
@@ -106,6 +116,7 @@ const rivalPause = 2 * time.Second
 type candidates struct {
 	same      []carrier.Resource // the same recipient, sender, text and time, the oldest first
 	otherBody bool               // one that differs only in its text
+	otherTime bool               // one that differs only in its time
 	rivals    store.Rivals
 }
 
@@ -123,7 +134,7 @@ func (a *Activities) search(ctx context.Context, d store.Doubtful) (candidates, 
 			return candidates{}, err
 		}
 		for _, r := range page {
-			if r.To == d.To && fromSender(r, d.From) && a.createdWithin(r, d) {
+			if r.To == d.To && fromSender(r, d.From) && a.createdLately(r, d) {
 				near, sids = append(near, r), append(sids, r.SID)
 			}
 		}
@@ -138,12 +149,15 @@ func (a *Activities) search(ctx context.Context, d store.Doubtful) (candidates, 
 	}
 	found := candidates{rivals: rivals}
 	for _, r := range near {
+		within, same := a.createdWithin(r, d), d.Channel == notify.Call || r.Body == body
 		switch {
 		case owned[r.SID]:
-		case d.Channel == notify.Call || r.Body == body:
+		case within && same:
 			found.same = append(found.same, r)
-		default:
+		case within:
 			found.otherBody = true
+		case same:
+			found.otherTime = true
 		}
 	}
 	slices.SortStableFunc(found.same, func(x, y carrier.Resource) int { return x.CreatedAt.Compare(y.CreatedAt) })
@@ -156,18 +170,35 @@ func fromSender(r carrier.Resource, sender string) bool {
 	return r.MessagingServiceSID == sender || r.From == sender
 }
 
-// createdWithin reports whether the resource may come from the claim's request. One without a
-// creation time may.
+// createdWithin reports whether the clocks, as they are measured, say that the resource may come from the claim's
+// request. One without a creation time may.
 func (a *Activities) createdWithin(r carrier.Resource, d store.Doubtful) bool {
+	at := a.atDatabase(r.CreatedAt)
 	return r.CreatedAt.IsZero() ||
-		!r.CreatedAt.Before(d.ClaimedAt.Add(-clockSkew)) && !r.CreatedAt.After(d.Deadline.Add(a.Terms.answerLimit()+clockSkew))
+		!at.Before(d.ClaimedAt.Add(-clockSkew)) && !at.After(d.Deadline.Add(a.Terms.answerLimit()+clockSkew))
+}
+
+// createdLately reports whether the resource may come from the row at all, if any clock may be wrong.
+func (a *Activities) createdLately(r carrier.Resource, d store.Doubtful) bool {
+	since := d.AcceptedAt.Add(-earlier)
+	return r.CreatedAt.IsZero() || !r.CreatedAt.Before(since) || !a.atDatabase(r.CreatedAt).Before(since)
+}
+
+// atDatabase translates a moment of the carrier's clock into one of the database's.
+func (a *Activities) atDatabase(moment time.Time) time.Time {
+	return a.Store.AtDatabase(a.Carrier.Here(moment))
+}
+
+// searched reports whether the send was looked for through the whole ambiguity window, which begins when its
+// answer could last have come.
+func (a *Activities) searched(d store.Doubtful) bool {
+	return d.SinceDeadline-a.Terms.answerLimit() >= a.Terms.AmbiguityWindow
 }
 
 // notFound notes a list without the send, and gives the row back when it is the proof that nothing was sent.
 func (a *Activities) notFound(ctx context.Context, d store.Doubtful) (time.Duration, error) {
-	window, half := a.Terms.AmbiguityWindow, a.Terms.AmbiguityWindow/2
-	elapsed := d.SinceDeadline - a.Terms.answerLimit() // since the answer could last have come
-	if elapsed >= window && d.Absent >= half {
+	half := a.Terms.AmbiguityWindow / 2
+	if a.searched(d) && d.Absent >= half {
 		return 0, a.giveBack(ctx, d.Claim, store.Retry{
 			Kind: store.EventNotAtCarrier, Detail: "two complete lists of the carrier do not show it", After: pause(d.Attempts),
 		})

@@ -94,8 +94,12 @@ func (a *Activities) ours(senders []store.Sender, r carrier.Resource) (store.Fou
 	if !createdByUs(r) || i < 0 || err != nil {
 		return store.Found{}, false
 	}
+	createdAt := r.CreatedAt
+	if !createdAt.IsZero() {
+		createdAt = a.atDatabase(createdAt)
+	}
 	return store.Found{SenderID: senders[i].ID, To: to, ToHash: to.Hash(a.Terms.PhoneHashKey), Body: r.Body,
-		CreatedAt: r.CreatedAt, Receipt: r.Receipt}, true
+		CreatedAt: createdAt, Receipt: r.Receipt}, true
 }
 
 // createdByUs reports whether it was created through the API, and is no answer to somebody and no part
@@ -121,8 +125,9 @@ func (a *Activities) adopt(ctx context.Context, channel notify.Channel, ours []s
 	if err != nil {
 		return 0, err
 	}
+	now := a.Store.Now(ctx)
 	ours = slices.DeleteFunc(ours, func(f store.Found) bool {
-		return owned[f.Receipt.SID] || awaited[f.To.E164] || f.CreatedAt.IsZero() || time.Since(f.CreatedAt) < a.adoptionAge()
+		return owned[f.Receipt.SID] || awaited[f.To.E164] || f.CreatedAt.IsZero() || now.Sub(f.CreatedAt) < a.adoptionAge()
 	})
 	if ours, err = a.withoutWaiting(ctx, channel, ours); err != nil {
 		return 0, err

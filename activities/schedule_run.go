@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.temporal.io/sdk/temporal"
+
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
 )
@@ -29,12 +31,31 @@ type RunOutcome struct {
 	NotDue  bool             `json:",omitempty"` // it does not run at this time, because it was changed or deleted meanwhile: nothing was done
 }
 
+// A run that Temporal starts before its time, by the database's clock, waits for it: in the activity for a moment, else
+// by being tried again, so that a schedule that is changed meanwhile is noticed.
+const (
+	longestEarlyWait  = 5 * time.Second
+	longestEarlyPause = time.Minute
+)
+
 // RunSchedule runs a schedule: it writes the batch to everybody on its list, or why there is none. A
 // time that it ran at before is not run again.
 func (a *Activities) RunSchedule(ctx context.Context, due DueRun) (RunOutcome, error) {
 	stopBeating := heartbeat(ctx)
 	defer stopBeating()
 	run, ran, err := a.Store.RunSchedule(ctx, due.ScheduleID, due.At, a.runTerms(ctx))
+	for early, ok := errors.AsType[*store.NotYetDueError](err); ok; early, ok = errors.AsType[*store.NotYetDueError](err) {
+		if early.In > longestEarlyWait {
+			a.Log.WarnContext(ctx, "Temporal started a schedule before its time: its clock is ahead of the database's",
+				"schedule_id", due.ScheduleID, "at", due.At, "early", early.In)
+			return RunOutcome{}, temporal.NewApplicationErrorWithOptions("the schedule is not due yet", "NotYetDue",
+				temporal.ApplicationErrorOptions{NextRetryDelay: min(early.In, longestEarlyPause)})
+		}
+		if err := sleep(ctx, early.In); err != nil {
+			return RunOutcome{}, err
+		}
+		run, ran, err = a.Store.RunSchedule(ctx, due.ScheduleID, due.At, a.runTerms(ctx))
+	}
 	switch {
 	case errors.Is(err, store.ErrNotDue), errors.Is(err, store.ErrNotFound):
 		a.Log.WarnContext(ctx, "a schedule was started at a time that is none of its own", "schedule_id", due.ScheduleID, "at", due.At, "reason", err)
@@ -54,9 +75,11 @@ func (a *Activities) RunSchedule(ctx context.Context, due DueRun) (RunOutcome, e
 
 // runTerms finds the sender of a channel, and what else the settings say of its batches.
 func (a *Activities) runTerms(ctx context.Context) func(notify.Channel) (store.RunTerms, error) {
+	behind := TemporalBehind(ctx, a.Store)
 	return func(channel notify.Channel) (store.RunTerms, error) {
 		set := a.Terms.Batch(channel)
-		terms := store.RunTerms{RequireHuman: set.RequireHuman, ShardSize: set.ShardSize, Allowed: set.Countries, AllowedKinds: a.Terms.NumberKinds}
+		terms := store.RunTerms{TemporalBehind: behind, RequireHuman: set.RequireHuman, ShardSize: set.ShardSize, Allowed: set.Countries,
+			AllowedKinds: a.Terms.NumberKinds}
 		if set.Sender == "" {
 			return terms, nil
 		}

@@ -251,7 +251,7 @@ func (s *ScheduleSync) rows(ctx context.Context, ledger string, rows []store.Sch
 
 // row syncs one schedule.
 func (s *ScheduleSync) row(ctx context.Context, ledger string, row store.Schedule, live map[string]LiveSchedule) (SyncChange, error) {
-	want, err := Wanted(row, ledger, time.Now())
+	want, err := Wanted(row, ledger, s.Store.Now(ctx))
 	have, listed := live[store.ScheduleID(row.ID)]
 	asWanted := want == nil && !listed || want != nil && listed && have.is(*want)
 	if err == nil && live != nil && asWanted && row.SyncedRevision == row.Revision {
@@ -262,7 +262,7 @@ func (s *ScheduleSync) row(ctx context.Context, ledger string, row store.Schedul
 		return SyncChange{}, err
 	}
 	change := SyncChange{ID: store.ScheduleID(row.ID), Name: row.Name, Action: SyncUpdate, Reason: "it was changed"}
-	if want, err = Wanted(row, ledger, time.Now()); err == nil {
+	if want, err = Wanted(row, ledger, s.Store.Now(ctx)); err == nil {
 		err = s.apply(ctx, ledger, want, &change)
 	}
 	if err == nil && want != nil && !s.DryRun {
@@ -314,7 +314,7 @@ func (s *ScheduleSync) makeUp(ctx context.Context, row store.Schedule) error {
 	if !row.Active || len(wrong) > 0 {
 		return nil
 	}
-	now := time.Now()
+	now := s.Store.Now(ctx)
 	since := row.WatchedUntil
 	if oldest := now.Add(-row.CatchupWindow); oldest.After(since) {
 		since = oldest

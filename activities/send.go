@@ -207,6 +207,7 @@ func (a *Activities) post(ctx context.Context, claim store.Claim, claimedAt time
 		return nil, a.failed(ctx, claim, err)
 	}
 	receipt.NotificationID, receipt.Source = claim.ID.String(), notify.FromCreate
+	receipt.SentAt = a.Store.AtDatabase(receipt.SentAt)
 	return &receipt, nil
 }
 
@@ -357,6 +358,7 @@ func heartbeat(ctx context.Context) (stop func()) {
 	if !activity.IsActivity(ctx) {
 		return func() {}
 	}
+	learnTemporalClock(ctx)
 	ended := make(chan struct{})
 	var once sync.Once
 	go func() {

@@ -23,6 +23,8 @@ import (
 
 	twilio "github.com/twilio/twilio-go/client"
 	openapi "github.com/twilio/twilio-go/rest/api/v2010"
+
+	"github.com/todoku/todoku/clock"
 )
 
 // Options says how to reach Twilio. Only the credentials are required.
@@ -63,6 +65,7 @@ type Client struct {
 	region     string
 	timeout    time.Duration
 	transport  *http.Transport
+	clock      clock.Offset         // of Twilio
 	knownKind  atomic.Pointer[Kind] // of what is at base, once it has said so
 }
 
@@ -105,6 +108,7 @@ func New(o Options) (*Client, error) {
 		region:     environment.Region,
 		timeout:    cmp.Or(o.Timeout, defaultTimeout),
 		transport:  newTransport(maxConnections),
+		clock:      clock.Offset{Of: clock.Twilio},
 	}, nil
 }
 
@@ -113,6 +117,9 @@ func userAgent(program string) string {
 	twilioGo := fmt.Sprintf("twilio-go/%s (%s %s) go/%s", twilio.LibraryVersion, runtime.GOOS, runtime.GOARCH, runtime.Version())
 	return strings.TrimSpace(twilioGo + " " + program)
 }
+
+// Here translates a moment of Twilio's clock into one of this process's.
+func (c *Client) Here(moment time.Time) time.Time { return c.clock.Here(moment) }
 
 // Close closes the connections that are not in use.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }

@@ -91,6 +91,9 @@ func dialWire(d *net.Dialer) func(ctx context.Context, network, address string) 
 	}
 }
 
-// left is the time until the deadline by the wall clock: the monotonic clock, which Go prefers,
-// stands still while a machine sleeps.
-func left(deadline time.Time) time.Duration { return deadline.Round(0).Sub(time.Now().Round(0)) }
+// left is the time until the deadline, by the clock that leaves less: the monotonic clock stands still while a
+// machine sleeps, and the wall clock may be set back.
+func left(deadline time.Time) time.Duration {
+	now := time.Now()
+	return min(deadline.Sub(now), deadline.Round(0).Sub(now.Round(0)))
+}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 func TestAGateOpensOnlyInTime(t *testing.T) {
@@ -58,5 +59,25 @@ func TestAnOpenGateLetsTheRestThrough(t *testing.T) {
 	g.deadline = time.Now().Add(-time.Hour)
 	if _, err := w.Write([]byte("body")); err != nil {
 		t.Fatalf("what had begun was cut off: %v", err)
+	}
+}
+
+// TestAGateShutsByEitherClock has a wall clock that was set, in both directions, since the deadline was fixed.
+func TestAGateShutsByEitherClock(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ wall, monotonic time.Duration }{
+		"the wall clock was set back":         {time.Hour, -time.Second},
+		"the wall clock was set ahead":        {-time.Hour, time.Second},
+		"the machine slept past the deadline": {-time.Second, time.Second},
+	} {
+		deadline := time.Now().Add(tc.wall)
+		(*[2]int64)(unsafe.Pointer(&deadline))[1] += int64(tc.monotonic - tc.wall) // where time.Time keeps its monotonic reading
+		if got := deadline.Sub(time.Now()); (got - tc.monotonic).Abs() > 500*time.Millisecond {
+			t.Skipf("time.Time keeps its monotonic reading elsewhere: %v", got)
+		}
+		g := &gate{ctx: t.Context(), deadline: deadline}
+		if err := g.open(); !errors.Is(err, ErrDeadline) {
+			t.Errorf("%s: the gate answers %v, want %v", name, err, ErrDeadline)
+		}
 	}
 }

@@ -84,6 +84,7 @@ func (e *exchange) SendRequest(method, address string, data url.Values, headers 
 	if err != nil {
 		return nil, e.fail(Request, "twilio-go made an address that cannot be parsed", nil)
 	}
+	asked := time.Now()
 	resp, err := e.client.transport.RoundTrip(out)
 	written := !wire.seal()
 	if written {
@@ -99,6 +100,9 @@ func (e *exchange) SendRequest(method, address string, data url.Values, headers 
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		body, err := io.ReadAll(io.LimitReader(resp.Body, errorAnswerLimit))
 		return nil, e.refused(resp, body, err)
+	}
+	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil { // an error's may be that of a gateway
+		e.client.clock.Learn(asked, date, time.Second, time.Now())
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, e.limit+1))
 	switch {

@@ -19,6 +19,9 @@ type Behaviour struct {
 	// LatencyMS is how long, in milliseconds, every answer on Twilio's paths is held back. A create counts,
 	// and exists, from its arrival; what follows from it starts with the answer.
 	LatencyMS int `json:"latency_ms"`
+	// ClockOffsetMS is how many milliseconds Twilio's clock is ahead: its Date headers and all dates that it writes
+	// are off by so much. Less than 0 is behind; 0 by default.
+	ClockOffsetMS int `json:"clock_offset_ms"`
 	// CallbackDelayMS is the time in milliseconds from the answer to the first status, and from each status to
 	// the next one; 50 by default.
 	CallbackDelayMS int `json:"callback_delay_ms"`

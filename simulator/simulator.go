@@ -120,13 +120,14 @@ func (s *Simulator) Run(ctx context.Context, ln net.Listener) error {
 
 // ServeHTTP answers both Twilio's paths and the simulator's own.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	arrived := time.Now()
 	w.Header().Set(nameHeader, "1")
 	if name, ok := strings.CutPrefix(r.URL.Path, "/_simulator/"); ok {
 		s.control(w, r, name)
 		return
 	}
 	world := s.world.Load()
+	arrived := world.now()
+	w.Header().Set("Date", arrived.UTC().Format(http.TimeFormat))
 	if strings.HasPrefix(r.URL.Path, "/v1/") || strings.HasPrefix(r.URL.Path, "/v2/") {
 		s.serveKept(world, w, r)
 		return

@@ -121,11 +121,14 @@ func (w *world) step(r *record) {
 	}
 }
 
+// now is what Twilio's clock shows.
+func (w *world) now() time.Time { return time.Now().Add(milliseconds(w.behave().ClockOffsetMS)) }
+
 // advance moves the record to its next status and returns the callbacks that are due then. The world is locked.
 func (w *world) advance(r *record) []callback {
 	s := r.steps[0]
 	r.steps = r.steps[1:]
-	now := time.Now()
+	now := time.Now().Add(milliseconds(w.behaviour.ClockOffsetMS))
 	unsent := r.sentAt.IsZero()
 	r.kind.enter(r, s, now)
 	r.updatedAt = now

@@ -115,12 +115,12 @@ func (s *Store) Claim(ctx context.Context, terms ClaimTerms) ([]Claim, error) {
 		return nil, fmt.Errorf("claim notifications: %w", err)
 	}
 	if len(rows) > 0 {
-		s.clock.learn(asked, rows[0].Now, time.Now())
+		s.clock.Learn(asked, rows[0].Now, 0, time.Now())
 	}
 	claims := make([]Claim, len(rows))
 	for i, row := range rows {
 		claims[i] = row.Claim
-		claims[i].slot, claims[i].StartsAt = row.Slot, s.clock.here(row.Slot)
+		claims[i].slot, claims[i].StartsAt = row.Slot, s.clock.Here(row.Slot)
 	}
 	if len(rows) > 0 {
 		s.claims.remember(claims, rows[0].ClaimedAt)
@@ -142,8 +142,8 @@ func (s *Store) NextSlot(ctx context.Context, claim Claim, interval time.Duratio
 	if err != nil {
 		return time.Time{}, fmt.Errorf("reserve another slot: %w", err)
 	}
-	s.clock.learn(asked, next.Now, time.Now())
-	return s.clock.here(next.Slot), nil
+	s.clock.Learn(asked, next.Now, 0, time.Now())
+	return s.clock.Here(next.Slot), nil
 }
 
 // OfBatch reports whether the owner carries a part of a batch.

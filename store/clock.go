@@ -1,39 +1,36 @@
 package store
 
 import (
-	"sync"
+	"context"
+	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
-// clock tells by how much the clock of this process is ahead of the database's. Slots are reserved by
-// the database's clock, and kept by all workers together, each by its own. What a statement says of
-// the database's time is as old as its answer was long under way, so the shortest way counts. Its
-// zero value has learnt nothing.
-type clock struct {
-	mu          sync.Mutex
-	least, most time.Duration // by so much this process is ahead, at least and at most
-	learnt      time.Time
-}
+// clockAge is for how long a measurement of the database's clock is relied on.
+const clockAge = 10 * time.Second
 
-// drift is how fast two clocks may part: a millisecond a second, far more than those of machines do.
-const drift = 1e-3
-
-// learn takes in that the database's clock said now at some moment between asked and answered.
-func (c *clock) learn(asked, now, answered time.Time) {
-	least, most := asked.Sub(now), answered.Sub(now)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	parted := time.Duration(drift * float64(answered.Sub(c.learnt)))
-	first := c.learnt.IsZero()
-	c.least, c.most, c.learnt = max(least, c.least-parted), min(most, c.most+parted), answered
-	if first || c.least > c.most { // one of the two was set meanwhile
-		c.least, c.most = least, most
+// Now is what the database's clock shows. Moments that are compared with stored ones come from here. It is
+// calculated; where nothing has measured the clock for a while, it is measured. While the database cannot be
+// reached, the last measurement counts.
+func (s *Store) Now(ctx context.Context) time.Time {
+	if !s.clock.Fresh(clockAge) {
+		_ = s.Ping(ctx)
 	}
+	return s.AtDatabase(time.Now())
 }
 
-// here translates a moment of the database's clock into one of this process's.
-func (c *clock) here(moment time.Time) time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return moment.Add((c.least + c.most) / 2)
+// AtDatabase translates a moment of this process's clock into one of the database's.
+func (s *Store) AtDatabase(moment time.Time) time.Time { return s.clock.There(moment) }
+
+// Ping reports whether the database answers, and measures its clock.
+func (s *Store) Ping(ctx context.Context) error {
+	asked := time.Now()
+	now, err := one(ctx, s, pgx.RowTo[time.Time], `SELECT clock_timestamp()`)
+	if err != nil {
+		return fmt.Errorf("ask the database for its time: %w", err)
+	}
+	s.clock.Learn(asked, now, 0, time.Now())
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 // Its token is a fresh one.
 type Doubtful struct {
 	Claim
+	AcceptedAt    time.Time // or first claimed, where that was earlier by the clocks
 	ClaimedAt     time.Time
 	Deadline      time.Time     // of the claim: nothing was written to the wire after it
 	SinceDeadline time.Duration // by the database's clock
@@ -38,7 +39,7 @@ func (s *Store) TakeDoubtful(ctx context.Context, owner Owner, grace time.Durati
 		)
 		SELECT n.id, n.channel::text, n.claim_token, coalesce(clock.now - n.first_claimed_at, '0'), n.attempts,
 			n.sender_id, s.address, n.to_number, coalesce(n.message, b.message), v.body, n.params, n.require_human,
-			n.claimed_at, n.claim_deadline, clock.now - n.claim_deadline,
+			least(n.created_at, n.first_claimed_at), n.claimed_at, n.claim_deadline, clock.now - n.claim_deadline,
 			coalesce(clock.now - n.absent_since, '0')
 		FROM taken n
 		CROSS JOIN clock

@@ -40,9 +40,6 @@ const (
 
 const scheduleRunColumns = `r.id, r.schedule_id, r.local_time, r.scheduled_at, r.batch_id, r.skip_reason, r.created_at`
 
-// longestHaste is how far Temporal's clock may be ahead of the database's.
-const longestHaste = time.Minute
-
 // RunTerms are what a run takes from the settings.
 type RunTerms struct {
 	SenderID     int64 // 0: the channel has nothing to send from
@@ -50,6 +47,10 @@ type RunTerms struct {
 	ShardSize    int
 	Allowed      []string           // regions that may be sent to
 	AllowedKinds []notify.PhoneKind // kinds that may be sent to though they charge the caller
+
+	// TemporalBehind is how far Temporal's clock, which starts the run, is behind the database's: so much
+	// does not count as lateness.
+	TemporalBehind time.Duration
 }
 
 // RunSchedule runs a schedule that was due at a moment: it writes the batch to everybody on its list,
@@ -57,8 +58,9 @@ type RunTerms struct {
 // again: ran is false then, and the run is that of before. Of two moments of one name the first
 // counts. All of it is one transaction, so it may be called as often as one likes.
 //
-// The error is ErrNotFound when there is no such schedule, and ErrNotDue when it does not run at that
-// moment, because it was changed meanwhile, or because the moment has not come: then nothing was written.
+// The error is ErrNotFound when there is no such schedule, ErrNotDue when it does not run at that moment,
+// because it was changed meanwhile, and *NotYetDueError when the moment has not come by the database's clock:
+// then nothing was written.
 func (s *Store) RunSchedule(ctx context.Context, id int64, due time.Time, terms func(notify.Channel) (RunTerms, error)) (run ScheduleRun, ran bool, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		r, err := prepareRun(ctx, tx, id, due, terms)
@@ -71,8 +73,11 @@ func (s *Store) RunSchedule(ctx context.Context, id int64, due time.Time, terms 
 		}
 		r.due = notify.FirstOfItsName(due, calendar.Zone()) // Temporal may fire at the second
 		local := notify.LocalTime(due, calendar.Zone())
-		if !calendar.Covers(r.due) || r.due.Sub(r.now) > longestHaste {
+		if !calendar.Covers(r.due) {
 			return ErrNotDue
+		}
+		if early := r.due.Sub(r.now); early > 0 {
+			return &NotYetDueError{In: early}
 		}
 		if run, ran, err = r.insert(ctx, tx, &local); err != nil || !ran {
 			return err
@@ -95,6 +100,11 @@ func (s *Store) RunSchedule(ctx context.Context, id int64, due time.Time, terms 
 
 // ErrNotDue means that a schedule does not run at the moment given.
 var ErrNotDue = errors.New("the schedule does not run at this moment")
+
+// NotYetDueError means that the moment of a run has not come: the run is to be tried again.
+type NotYetDueError struct{ In time.Duration }
+
+func (e *NotYetDueError) Error() string { return "the schedule runs in " + e.In.String() }
 
 // RunSkippedError says why a run by hand sent nothing.
 type RunSkippedError struct{ Reason SkipReason }
@@ -138,7 +148,8 @@ func (s *Store) TriggerSchedule(ctx context.Context, id int64, terms func(notify
 }
 
 func runError(err error) error {
-	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrNotDue) {
+	var early *NotYetDueError
+	if err == nil || errors.As(err, &early) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrNotDue) {
 		return err
 	}
 	return fmt.Errorf("run schedule: %w", err)
@@ -218,7 +229,7 @@ func (r newRun) timely(calendar *notify.Calendar) SkipReason {
 		return SkipInactive
 	case r.due.Before(from), !until.IsZero() && !r.due.Before(until):
 		return SkipOutsideDates
-	case r.now.Sub(r.due) > r.CatchupWindow:
+	case r.now.Sub(r.due)-r.terms.TemporalBehind > r.CatchupWindow:
 		return SkipTooLate
 	}
 	return ""

@@ -14,6 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/todoku/todoku/clock"
 )
 
 // defaultConnections is how many connections a process opens at most, where its DATABASE_URL does
@@ -26,7 +28,7 @@ var ErrNotFound = errors.New("not found")
 // Store runs statements on a pool of connections. It is safe for concurrent use.
 type Store struct {
 	pool   *pgxpool.Pool
-	clock  clock
+	clock  clock.Offset
 	claims claimMemory
 }
 
@@ -59,7 +61,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = defaultConnections
 	}
-	s := &Store{}
+	s := &Store{clock: clock.Offset{Of: clock.Database}}
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		registerUUID(conn.TypeMap())
 		return s.claims.verify(ctx, conn)
@@ -81,9 +83,6 @@ func Open(ctx context.Context, url string) (*Store, error) {
 
 // Close waits for running statements and closes every connection.
 func (s *Store) Close() { s.pool.Close() }
-
-// Ping reports whether the database answers.
-func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
 
 // IsOutage reports whether err says that the database could not be reached or is shutting down, so
 // that the same call may succeed later. Nothing is known of what a statement that failed so has done.

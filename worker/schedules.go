@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
 )
@@ -74,22 +75,23 @@ func (s *Schedules) watch(ctx context.Context) error {
 		return nil
 	}
 	s.watched = time.Now()
-	schedules, err := s.Store.SchedulesToWatch(ctx, watchGrace)
+	grace := watchGrace + activities.TemporalBehind(ctx, s.Store)
+	schedules, err := s.Store.SchedulesToWatch(ctx, grace)
 	if err != nil {
 		return err
 	}
 	for _, schedule := range schedules {
-		err = errors.Join(err, s.watchOne(ctx, schedule))
+		err = errors.Join(err, s.watchOne(ctx, schedule, grace))
 	}
 	return err
 }
 
-func (s *Schedules) watchOne(ctx context.Context, schedule store.Schedule) error {
+func (s *Schedules) watchOne(ctx context.Context, schedule store.Schedule, grace time.Duration) error {
 	calendar, wrong := schedule.Timetable.Calendar()
 	if len(wrong) > 0 {
 		return wrong[0]
 	}
-	until := time.Now().Add(-schedule.CatchupWindow - watchGrace)
+	until := s.Store.Now(ctx).Add(-schedule.CatchupWindow - grace)
 	due := calendar.Between(schedule.WatchedUntil, until)
 	if len(due) > watchLimit {
 		due, until = due[:watchLimit], due[watchLimit-1]

@@ -2,11 +2,13 @@ package worker_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"go.temporal.io/sdk/client"
 
 	"github.com/todoku/todoku/notify"
@@ -162,6 +164,54 @@ func TestARunThatDidNotHappenIsFound(t *testing.T) {
 	for range runs[s.ID] {
 		if line := <-log; !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "did not run when it was due") || !strings.Contains(line, "schedule_id=1") {
 			t.Errorf("the log says %s", line)
+		}
+	}
+}
+
+// databaseAt opens the ledger with a clock of the database that is off by so much.
+func databaseAt(t *testing.T, url string, offset time.Duration) *store.Store {
+	t.Helper()
+	db, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close(context.Background())
+	if _, err := db.Exec(t.Context(), fmt.Sprintf(`
+		CREATE SCHEMA shifted;
+		CREATE FUNCTION shifted.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS
+			$$ SELECT pg_catalog.clock_timestamp() + interval '%f seconds' $$`, offset.Seconds())); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), url+"&search_path=shifted,pg_catalog,public")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestAWorkerWhoseClockIsAheadWritesNoMissedRunInAdvance(t *testing.T) {
+	h := newHouse(t)
+	h.stop()
+	s := h.reminder(notify.Timetable{Cron: "* * * * *", Timezone: "Asia/Tokyo"})
+	const behind = 10 * time.Minute
+	ledger := databaseAt(t, h.databaseURL, -behind)
+	now := time.Now()
+	if _, err := ledger.WatchSchedule(t.Context(), s, nil, time.UTC, now.Add(-behind-5*time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	watcher := worker.Schedules{Store: ledger, Starter: h.starter, Log: slog.New(slog.DiscardHandler)}
+	go watcher.Run(ctx)
+	h.awaitRun(s.ID)
+	runs, err := h.store.ScheduleRuns(t.Context(), 100, s.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range runs[s.ID] {
+		if run.ScheduledAt.After(now.Add(-behind)) {
+			t.Errorf("the run of %v is written as %s, and by the database's clock it is %v", run.ScheduledAt, *run.SkipReason, now.Add(-behind))
 		}
 	}
 }

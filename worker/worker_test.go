@@ -31,13 +31,14 @@ const recipient = "+12025550143"
 
 // house is a running worker with everything real around it, without an API and without callbacks.
 type house struct {
-	t       *testing.T
-	store   *store.Store
-	starter *starter.Starter
-	sender  int64
-	health  string
-	twilio  *carriertest.Twilio
-	stop    func()
+	t           *testing.T
+	databaseURL string
+	store       *store.Store
+	starter     *starter.Starter
+	sender      int64
+	health      string
+	twilio      *carriertest.Twilio
+	stop        func()
 }
 
 func newHouse(t *testing.T) *house {
@@ -56,7 +57,7 @@ func newHouse(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(temporal.Close)
-	h := &house{t: t, store: s, starter: temporal, twilio: twilio}
+	h := &house{t: t, databaseURL: url, store: s, starter: temporal, twilio: twilio}
 	if h.sender, err = s.EnsureSender(t.Context(), notify.SMS, "+15005550006"); err != nil {
 		t.Fatal(err)
 	}

@@ -121,7 +121,7 @@ func (a *API) changeBatch(ctx context.Context, in *struct {
 	Body body[batchChange]
 }) (*batchOutput, error) {
 	change, wrong := in.Body.Value, in.Body.Wrong
-	next := store.BatchChange{Pace: checkInterval(&wrong, change.SendIntervalMS), SendAt: checkSendAt(&wrong, change.SendAt, time.Now())}
+	next := store.BatchChange{Pace: checkInterval(&wrong, change.SendIntervalMS), SendAt: checkSendAt(&wrong, change.SendAt, a.Store.Now(ctx))}
 	if change.SendIntervalMS == nil && change.SendAt == nil && len(wrong) == 0 {
 		wrong.Add("", problem.Required, "nothing is to be changed: give send_interval_ms or send_at")
 	}

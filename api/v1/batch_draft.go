@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"reflect"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -69,7 +68,7 @@ func (a *API) readBatch(ctx context.Context, query url.Values, isCSV bool, body 
 	draft := &batchDraft{isCSV: isCSV, body: body, listID: req.ListID, name: req.Name,
 		allowTwins: req.AllowDuplicates != nil && *req.AllowDuplicates, dryRun: req.DryRun != nil && *req.DryRun}
 	draft.Channel = checkChannel(&wrong, req.Channel)
-	draft.SendAt = checkSendAt(&wrong, req.SendAt, time.Now())
+	draft.SendAt = checkSendAt(&wrong, req.SendAt, a.Store.Now(ctx))
 	checkBatchName(&wrong, req.Name)
 	if err := a.checkBatchContent(ctx, &wrong, req, draft); err != nil {
 		return nil, err

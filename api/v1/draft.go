@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -21,7 +20,7 @@ func (a *API) check(ctx context.Context, req sendRequest, wrong problem.Details)
 	draft := store.NewNotification{Reference: req.Reference}
 	draft.Channel = checkChannel(&wrong, req.Channel)
 	draft.To = a.checkNumber(&wrong, draft.Channel, req.To)
-	draft.SendAt = checkSendAt(&wrong, req.SendAt, time.Now())
+	draft.SendAt = checkSendAt(&wrong, req.SendAt, a.Store.Now(ctx))
 	checkReference(&wrong, req.Reference)
 	if err := a.checkContent(ctx, &wrong, req, &draft); err != nil {
 		return draft, err

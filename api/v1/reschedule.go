@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -28,7 +27,7 @@ func (a *API) reschedule(ctx context.Context, in *struct {
 	Body           body[rescheduleRequest]
 }) (*notificationOutput, error) {
 	wrong := in.Body.Wrong
-	sendAt := checkSendAt(&wrong, &in.Body.Value.SendAt, time.Now())
+	sendAt := checkSendAt(&wrong, &in.Body.Value.SendAt, a.Store.Now(ctx))
 	if err := wrong.Problem(); err != nil {
 		return nil, err
 	}
