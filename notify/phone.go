@@ -44,6 +44,8 @@ const (
 	CodeNumberTooLong        = "phone_number_too_long"
 	CodeNumberInvalid        = "phone_number_invalid"
 	CodeNumberRounded        = "phone_number_rounded"
+	CodeNumberDecimal        = "phone_number_decimal"
+	CodeSeveralNumbers       = "phone_number_several"
 	CodeNumberHasExtension   = "phone_number_has_extension"
 	CodeCountryUnknown       = "phone_number_country_unknown"
 	CodeCountryNotAllowed    = "country_not_allowed"
@@ -72,6 +74,10 @@ func (e *InvalidNumberError) Error() string {
 		return "the phone number does not exist in its country's numbering plan: check each digit"
 	case CodeNumberRounded:
 		return "a spreadsheet has rounded the phone number, as in 8.19E+11, and its last digits are lost: format the column as text, and write the number again"
+	case CodeNumberDecimal:
+		return "a spreadsheet has calculated with the phone number, as in 5550100.5 or -5550100: format the column as text, and write the number again"
+	case CodeSeveralNumbers:
+		return "the phone number is more than one, or has alternatives behind a slash or a line break: write one number"
 	case CodeNumberHasExtension:
 		return "the phone number has an extension, which an SMS or a call cannot reach: write the number without it"
 	case CodeCountryUnknown:
@@ -123,8 +129,49 @@ var (
 	// digits up to the end.
 	extension = regexp.MustCompile(`(?i)[0-9][^0-9]*(?:x|#|,|;|内)[^0-9]*[0-9]{1,7}[^0-9]*$`)
 	// What a spreadsheet shows, and saves, of a number that is wider than its column.
-	rounded = regexp.MustCompile(`^\s*[0-9](\.[0-9]+)?[eE]\+[0-9]+\s*$`)
+	rounded = regexp.MustCompile(`^\s*[+-]?[0-9]+(\.[0-9]*)?[eE][+-]?[0-9]+\s*$`)
+	// What a spreadsheet writes of a number without separators whose column shows decimals.
+	wholeDecimal = regexp.MustCompile(`^\s*\+?[0-9]+\.0{1,2}\s*$`)
+	// A decimal that is no whole number, or that has separators of thousands: the digits behind its dot
+	// are none of the phone number's. Pairs of digits ("06.12.34.56.78") are groups.
+	decimal = regexp.MustCompile(`^[^.]*\.([0-9]{1,2}|0+)[\s)\]]*$|\.[0-9][\s)\]]*$|[0-9]{3}\.00[\s)\]]*$`)
+	// The result of a formula such as 030-1234567, also as accountants write it.
+	negative = regexp.MustCompile(`^\s*(-[-\s]*[0-9]|\(\s*[0-9][0-9\s]*\)\s*$)`)
+	// An area code, a slash and a number ("030/1234567").
+	slashed = regexp.MustCompile(`^((\+|00)[0-9]{3,8}|0[0-9]{1,5}|[0-9]{2,5})/[0-9]{4,}$|^0[0-9]{1,3}/[0-9]{2,4}/[0-9]{4}$`)
 )
+
+// spelling tells what the marks between the digits make of the number: the text to take the digits of, or
+// a code where these would be another number than the one that was meant.
+func spelling(text string) (plain, code string) {
+	if strings.ContainsAny(strings.TrimSpace(text), "\n\r\v\f") {
+		return "", CodeSeveralNumbers
+	}
+	if strings.Contains(text, ".") {
+		switch {
+		case wholeDecimal.MatchString(text):
+			text, _, _ = strings.Cut(text, ".")
+		case decimal.MatchString(text):
+			return "", CodeNumberDecimal
+		}
+	}
+	if negative.MatchString(text) {
+		return "", CodeNumberDecimal
+	}
+	if strings.Contains(text, "/") && !slashed.MatchString(onlyDigitsAndSlashes(text)) {
+		return "", CodeSeveralNumbers
+	}
+	return text, ""
+}
+
+func onlyDigitsAndSlashes(text string) string {
+	return strings.Map(func(r rune) rune {
+		if '0' <= r && r <= '9' || r == '/' || r == '+' {
+			return r
+		}
+		return -1
+	}, text)
+}
 
 // dialledDigits strips what people write around the digits and leaves "+819012345678" or
 // "09012345678". On failure it returns a code.
@@ -142,6 +189,11 @@ func dialledDigits(input string) (dialled, code string) {
 	}
 	if strings.Contains(text, ":") {
 		text = telPrefix.ReplaceAllString(text, "")
+	}
+	if strings.ContainsAny(text, "./\n\r\v\f") || strings.IndexAny(strings.TrimSpace(text), "-(") == 0 {
+		if text, code = spelling(text); code != "" {
+			return "", code
+		}
 	}
 
 	var out strings.Builder
@@ -195,6 +247,8 @@ func foldNumberRune(r rune) rune {
 		return r - '۰' + '0'
 	case unicode.Is(unicode.Pd, r):
 		return '-'
+	case r == '\u0085', r == '\u2028', r == '\u2029':
+		return '\n'
 	case unicode.IsSpace(r):
 		return ' '
 	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Variation_Selector, r):

@@ -186,6 +186,8 @@ var Codes = []Entry{
 
 	{notify.CodeNumberEmpty, http.StatusUnprocessableEntity, "The phone number is empty", "Write the number."},
 	{notify.CodeNumberUnparsable, http.StatusUnprocessableEntity, "The phone number cannot be read", "Write digits as people dial them, or + and the country code."},
+	{notify.CodeNumberDecimal, http.StatusUnprocessableEntity, "A spreadsheet has calculated with the phone number", "Format the column as text, and write the number again."},
+	{notify.CodeSeveralNumbers, http.StatusUnprocessableEntity, "The phone number is more than one", "Write one number, without alternatives."},
 	{notify.CodeNumberRounded, http.StatusUnprocessableEntity, "A spreadsheet has rounded the phone number", "Its last digits are lost: format the column as text, and write the numbers again."},
 	{notify.CodeNumberTooShort, http.StatusUnprocessableEntity, "The phone number is too short", "Write all of its digits."},
 	{notify.CodeNumberTooLong, http.StatusUnprocessableEntity, "The phone number is too long", "Write one number without an extension."},

@@ -124,6 +124,8 @@ func TestBadInput(t *testing.T) {
 		{"a long number", send, to(typed), 422, "phone_number_too_long at /to"},
 		{"a range without numbers", send, to("+1 212 155 0123"), 422, "phone_number_invalid at /to"},
 		{"an extension", send, to("03-1234-5678 ext. 12"), 422, "phone_number_has_extension at /to"},
+		{"a number that a spreadsheet calculated", send, to("0312345678.5"), 422, "phone_number_decimal at /to"},
+		{"two numbers", send, to("03-1234-5678/9"), 422, "phone_number_several at /to"},
 		{"no such country", send, to("+999 12345678"), 422, "phone_number_country_unknown at /to"},
 		{"another country", send, to("+44 20 7946 0958"), 422, "country_not_allowed at /to"},
 		{"an SMS to a landline", send, to("(03) 1234-5678"), 422, "landline_cannot_receive_sms at /to"},
