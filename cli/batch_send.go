@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"os"
@@ -22,9 +23,9 @@ import (
 
 func newBatchSend() *cobra.Command {
 	var (
-		csv, channel, body, name, sendAt, key string
-		template, list                        int64
-		twins, dryRun, detach                 bool
+		csv, charset, channel, body, name, sendAt, key string
+		template, list                                 int64
+		twins, dryRun, detach                          bool
 	)
 	cmd := &cobra.Command{
 		Use:   "send (--csv FILE | --list ID) (--template ID | --body TEXT)",
@@ -87,7 +88,7 @@ With --idempotency-key of your own that also holds for running the command again
 				request.body, request.endless = wanted, true // a long list takes long
 			} else {
 				query = queryOf(wanted)
-				request.file, request.repeatable = recipientsFile(cmd, csv)
+				request.file, request.repeatable = recipientsFile(cmd, csv, charset)
 			}
 			if dryRun {
 				query.Set("dry_run", "true")
@@ -103,6 +104,7 @@ With --idempotency-key of your own that also holds for running the command again
 		},
 	}
 	cmd.Flags().StringVar(&csv, "csv", "", "the `file` of recipients; - reads it from standard input")
+	cmd.Flags().StringVar(&charset, "charset", "", charsetUsage)
 	cmd.Flags().Int64Var(&list, "list", 0, "the `id` of a list, see 'todoku list list'")
 	cmd.Flags().StringVar(&channel, "channel", "sms", "sms or call")
 	cmd.Flags().Int64Var(&template, "template", 0, "the `id` of a template, see 'todoku template list'")
@@ -125,10 +127,16 @@ func queryOf(wanted map[string]any) url.Values {
 	return query
 }
 
+const charsetUsage = "what the file is encoded in, a WHATWG `label` such as windows-1252 (default: UTF-8, Shift_JIS and UTF-16 are told apart)"
+
 // recipientsFile is read anew for each try; standard input is there once.
-func recipientsFile(cmd *cobra.Command, path string) (of *file, again bool) {
+func recipientsFile(cmd *cobra.Command, path, charset string) (of *file, again bool) {
+	media := "text/csv"
+	if charset != "" {
+		media = mime.FormatMediaType(media, map[string]string{"charset": charset})
+	}
 	if path == "-" {
-		return &file{func() (io.ReadCloser, error) { return csvFile{io.NopCloser(cmd.InOrStdin())}, nil }, "text/csv"}, false
+		return &file{func() (io.ReadCloser, error) { return csvFile{io.NopCloser(cmd.InOrStdin())}, nil }, media}, false
 	}
 	return &file{func() (io.ReadCloser, error) {
 		f, err := os.Open(path)
@@ -136,7 +144,7 @@ func recipientsFile(cmd *cobra.Command, path string) (of *file, again bool) {
 			return nil, &unreadableError{err}
 		}
 		return csvFile{f}, nil
-	}, "text/csv"}, true
+	}, media}, true
 }
 
 // csvFile marks what goes wrong while it is read, which is not the API's fault.

@@ -118,7 +118,7 @@ func erase(cmd *cobra.Command, c *client, path, done string) error {
 }
 
 func newListImport() *cobra.Command {
-	var csv string
+	var csv, charset string
 	var replace bool
 	cmd := lists.command("import ID --csv FILE [--replace]", "Import members from a file",
 		"  todoku list import 1 --csv patients.csv\n  todoku list import 1 --csv patients.csv --replace",
@@ -127,7 +127,7 @@ func newListImport() *cobra.Command {
 			if replace {
 				mode = "replace"
 			}
-			content, again := recipientsFile(cmd, csv)
+			content, again := recipientsFile(cmd, csv, charset)
 			return printAnswer(cmd, c, asking{method: http.MethodPost, path: path + "/members?mode=" + mode, file: content, repeatable: again}, printReport)
 		})
 	cmd.Long = `Import members from a file.
@@ -140,6 +140,7 @@ A member is a number with its parameters: the same number with other parameters 
 since relatives share phones. An empty cell is an empty value, which is kept; templates that need the
 value are not sent to that member. With --replace the list becomes what the file says.`
 	cmd.Flags().StringVar(&csv, "csv", "", "the `file` of members; - reads it from standard input")
+	cmd.Flags().StringVar(&charset, "charset", "", charsetUsage)
 	cmd.Flags().BoolVar(&replace, "replace", false, "take those off the list who are not in the file")
 	requireFlags(cmd, "csv")
 	return cmd

@@ -1,18 +1,14 @@
 package notify
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"golang.org/x/text/encoding/japanese"
-	"golang.org/x/text/encoding/unicode"
-	"golang.org/x/text/transform"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -27,13 +23,15 @@ const (
 	CSVEmpty            = "csv_empty"
 	CSVWithoutTo        = "csv_without_to"
 	CSVDuplicateColumn  = "csv_duplicate_column"
-	CSVUnnamedColumn    = "csv_unnamed_column"
 	CSVTooManyColumns   = "csv_too_many_columns"
 	CSVUnclosedQuote    = "csv_unclosed_quote"
 	CSVRowTooLong       = "csv_row_too_long"
 	CSVUnknownEncoding  = "csv_unknown_encoding"
 	CSVRowColumnCount   = "row_column_count"
 	CSVRowMisplacedMark = "row_misplaced_quote"
+	CSVRowEncoding      = "row_encoding"
+	CSVRowUnnamedValue  = "row_unnamed_column"
+	CSVRowSeveralRows   = "row_number_behind_line_break"
 )
 
 // CSVError says what is wrong with a recipients file, or with one row of it. It does not repeat
@@ -59,21 +57,32 @@ type Recipient struct {
 }
 
 // RecipientReader reads a recipients file row by row: a header with the column `to` and a column
-// for each parameter, then the recipients. It takes UTF-8 with and without a byte order mark,
-// UTF-16 with one, and Shift_JIS as Excel in Japan writes it; fields in quotes; LF and CRLF. It
-// holds one row in memory, whatever the size of the file.
+// for each parameter, then the recipients. It tells UTF-8, UTF-16 with a byte order mark, and Shift_JIS as
+// Excel in Japan writes it; any other encoding must be declared. It takes fields in quotes; LF, CRLF and CR;
+// rows without their last cells, which are empty then. It holds one row in memory, whatever the size of the
+// file.
 type RecipientReader struct {
 	source  *recordLimit
+	sniffer *sniffer
 	csv     *csv.Reader
 	columns []string
 	to      int
 	above   int // lines of the file that are no rows: the header, and what line breaks in cells have added
 }
 
-// NewRecipientReader reads the header. The error is a *CSVError, or what reading from r returned.
-func NewRecipientReader(r io.Reader) (*RecipientReader, error) {
-	source := &recordLimit{r: decode(r)}
-	rr := &RecipientReader{source: source, csv: csv.NewReader(source), to: -1}
+// NewRecipientReader reads the header. charset is what the file is said to be encoded in; empty: nothing is
+// said. The error is a *CSVError, or what reading from r returned.
+func NewRecipientReader(r io.Reader, charset string) (*RecipientReader, error) {
+	declared, err := declaredCharset(charset)
+	if err != nil {
+		return nil, err
+	}
+	sniffer, err := newSniffer(r, declared)
+	if err != nil {
+		return nil, err
+	}
+	source := &recordLimit{r: sniffer}
+	rr := &RecipientReader{source: source, sniffer: sniffer, csv: csv.NewReader(source), to: -1}
 	rr.csv.FieldsPerRecord = -1
 	rr.csv.ReuseRecord = true
 	header, _, err := rr.record()
@@ -83,14 +92,15 @@ func NewRecipientReader(r io.Reader) (*RecipientReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch names := strings.Join(header, ""); {
-	case strings.ContainsAny(names, "\x00\x1b"): // UTF-16 and UTF-32 are full of the one, ISO-2022-JP of the other
+	if strings.ContainsAny(strings.Join(header, ""), "\x00\x1b") { // UTF-16 and UTF-32 are full of the one, ISO-2022-JP of the other
 		return nil, &CSVError{Code: CSVUnknownEncoding, Detail: unknownEncoding}
-	case strings.Contains(names, "\r"): // within what would be one row
-		return nil, &CSVError{Code: CSVWithoutTo, Detail: "the line breaks are those of old Macs, so the whole file is one row: save it as `CSV UTF-8`"}
 	}
-	if len(header) > MaxCSVColumns {
-		return nil, &CSVError{Code: CSVTooManyColumns, Detail: fmt.Sprintf("the file has %d columns, more than %d: keep `to` and the template's parameters", len(header), MaxCSVColumns)}
+	named := len(header) // without the empty last columns that spreadsheets leave behind
+	for named > 1 && IsBlank(header[named-1]) {
+		named--
+	}
+	if named > MaxCSVColumns {
+		return nil, &CSVError{Code: CSVTooManyColumns, Detail: fmt.Sprintf("the file has %d columns, more than %d: keep `to` and the template's parameters", named, MaxCSVColumns)}
 	}
 	seen := map[string]bool{}
 	for i, name := range header {
@@ -99,9 +109,7 @@ func NewRecipientReader(r io.Reader) (*RecipientReader, error) {
 			name, rr.to = "to", i
 		}
 		switch {
-		case name == "":
-			return nil, &CSVError{Code: CSVUnnamedColumn, Detail: fmt.Sprintf("column %d has no name: name it in the first row, or remove it", i+1)}
-		case seen[name]:
+		case name != "" && seen[name]:
 			return nil, &CSVError{Code: CSVDuplicateColumn, Detail: fmt.Sprintf("column %d has the name of an earlier one: keep one of the two", i+1)}
 		}
 		seen[name] = true
@@ -116,6 +124,8 @@ func NewRecipientReader(r io.Reader) (*RecipientReader, error) {
 // withoutTo says why the header has no column `to`: of a file of another kind, what kind it is.
 func withoutTo(header []string) string {
 	switch first := header[0]; {
+	case strings.HasPrefix(strings.ToLower(first), "sep="):
+		return "the first row names a separator: remove it, and save the file with commas"
 	case len(header) == 1 && strings.Contains(first, ";"):
 		return "the columns are parted by semicolons: save the file with commas"
 	case len(header) == 1 && strings.Contains(first, "\t"):
@@ -128,11 +138,19 @@ func withoutTo(header []string) string {
 func (rr *RecipientReader) Columns() []string {
 	var names []string
 	for i, name := range rr.columns {
-		if i != rr.to {
+		if i != rr.to && name != "" {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// Encoding is what the file is read in, as far as it was read.
+func (rr *RecipientReader) Encoding() string {
+	if rr.sniffer.charset == nil {
+		return "us-ascii"
+	}
+	return rr.sniffer.charset.name
 }
 
 // Read returns the next recipient, and io.EOF after the last one. After a *CSVError that is OfRow
@@ -146,24 +164,90 @@ func (rr *RecipientReader) Read() (Recipient, error) {
 		if err != nil {
 			return Recipient{Row: row}, err
 		}
-		if len(record) == 1 && strings.TrimSpace(record[0]) == "" && len(rr.columns) > 1 {
-			continue // a row of spaces, as at the end of many files
+		if !slices.ContainsFunc(record, func(cell string) bool { return !IsBlank(cell) }) {
+			continue // a row of nothing, as at the end of many files
 		}
-		if len(record) != len(rr.columns) {
-			return Recipient{Row: row}, &CSVError{Code: CSVRowColumnCount, Row: row,
-				Detail: fmt.Sprintf("the row has %d columns and the header %d: put cells that hold commas or line breaks in quotes", len(record), len(rr.columns))}
+		if err := rr.checkCells(record, row); err != nil {
+			return Recipient{Row: row}, err
 		}
-		recipient := Recipient{Row: row, To: strings.Clone(record[rr.to])}
-		if len(record) > 1 {
-			recipient.Params = make(map[string]string, len(record)-1)
-			for i, cell := range record {
-				if i != rr.to {
-					recipient.Params[rr.columns[i]] = strings.Clone(cell)
+		cell := func(i int) string {
+			if i < len(record) {
+				return PlainCell(strings.Clone(record[i]))
+			}
+			return "" // spreadsheets leave out the last cells where they are empty
+		}
+		recipient := Recipient{Row: row, To: cell(rr.to)}
+		if len(rr.columns) > 1 {
+			recipient.Params = make(map[string]string, len(rr.columns)-1)
+			for i, name := range rr.columns {
+				if i != rr.to && name != "" {
+					recipient.Params[name] = cell(i)
 				}
 			}
 		}
 		return recipient, nil
 	}
+}
+
+// checkCells refuses what stands where no column is, and what is more than one row.
+func (rr *RecipientReader) checkCells(record []string, row int) error {
+	for i, cell := range record {
+		switch {
+		case i < len(rr.columns) && rr.columns[i] != "", IsBlank(cell):
+		case i < len(rr.columns):
+			return &CSVError{Code: CSVRowUnnamedValue, Row: row,
+				Detail: fmt.Sprintf("column %d has a value, but no name: name it in the first row, or empty it", i+1)}
+		default:
+			return &CSVError{Code: CSVRowColumnCount, Row: row,
+				Detail: fmt.Sprintf("the row has %d columns and the header %d: put cells that hold commas or line breaks in quotes", len(record), len(rr.columns))}
+		}
+	}
+	numbered := false
+	for i, cell := range record {
+		if !strings.Contains(cell, "\n") {
+			continue
+		}
+		for line := range strings.Lines(cell) {
+			parts := strings.Split(strings.TrimRight(line, "\n"), ",")
+			for _, part := range parts {
+				if (len(parts) > 1 || len(rr.columns) == 1) && isNumber(part) {
+					return &CSVError{Code: CSVUnclosedQuote, Row: row,
+						Detail: "a cell has a line break and holds what looks like other rows: close the quote that begins here, or write its phone numbers without commas"}
+				}
+			}
+			numbered = numbered || i == rr.to || hasNumber(line)
+		}
+	}
+	if numbered {
+		return &CSVError{Code: CSVRowSeveralRows, Row: row,
+			Detail: "a cell has a line break and a phone number, as where a quote is not closed: close it, or write the cell in one line"}
+	}
+	return nil
+}
+
+var (
+	writtenDate   = regexp.MustCompile(`\b[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}\b`)
+	writtenNumber = regexp.MustCompile(`[0-9](?:[-(). /]*[0-9]){8,}`)
+)
+
+// isNumber reports whether the text is nothing but what may be a phone number.
+func isNumber(text string) bool {
+	text = strings.Trim(strings.Map(foldNumberRune, text), " \t\"'")
+	digits := 0
+	for _, r := range writtenDate.ReplaceAllString(text, "x") {
+		switch {
+		case '0' <= r && r <= '9':
+			digits++
+		case !strings.ContainsRune("+-(). /", r):
+			return false
+		}
+	}
+	return digits >= 8
+}
+
+// hasNumber reports whether a part of the text may be a phone number.
+func hasNumber(text string) bool {
+	return writtenNumber.MatchString(writtenDate.ReplaceAllString(strings.Map(foldNumberRune, text), "x"))
 }
 
 // record reads the next record, and which row it is; the header is row 0.
@@ -179,6 +263,8 @@ func (rr *RecipientReader) record() (record []string, row int, err error) {
 		return nil, row, whole
 	case errors.As(err, &parse) && errors.Is(parse.Err, csv.ErrQuote) && rr.source.ended:
 		return nil, row, &CSVError{Code: CSVUnclosedQuote, Row: row, Detail: "a quote that begins here is never closed, so the rest of the file would be one cell: close it"}
+	case errors.As(err, &parse) && parse.Line != parse.StartLine:
+		return nil, row, &CSVError{Code: CSVUnclosedQuote, Row: row, Detail: "a quote that begins in this row ends in another one, so rows would be lost: close it, and write quotes within cells twice"}
 	case errors.As(err, &parse):
 		code := CSVRowMisplacedMark
 		if row == 0 {
@@ -188,13 +274,30 @@ func (rr *RecipientReader) record() (record []string, row int, err error) {
 	case err != nil:
 		return nil, row, err
 	}
-	for _, cell := range record {
-		if !utf8.ValidString(cell) || strings.ContainsRune(cell, utf8.RuneError) {
-			return nil, row, &CSVError{Code: CSVUnknownEncoding, Row: row, Detail: unknownEncoding}
+	if len(record) > 0 {
+		record[0] = strings.TrimPrefix(record[0], "\uFEFF") // of a file that was appended
+	}
+	charset := rr.sniffer.charset
+	if charset == nil { // ASCII
+		return record, row, nil
+	}
+	if row > 0 && charset.doubtful(record) {
+		return nil, row, &CSVError{Code: CSVRowEncoding, Row: row, Detail: undecodable}
+	}
+	for i, cell := range record {
+		text, ok := charset.decode(cell)
+		switch {
+		case !ok && row == 0:
+			return nil, row, &CSVError{Code: CSVUnknownEncoding, Detail: unknownEncoding}
+		case !ok:
+			return nil, row, &CSVError{Code: CSVRowEncoding, Row: row, Detail: undecodable}
 		}
+		record[i] = text
 	}
 	return record, row, nil
 }
+
+const undecodable = "the row has a character that is not in the file's encoding, or that only one computer knows: write the row again"
 
 // place tells, by the line on which what was just read begins, which row that is.
 func (rr *RecipientReader) place(record []string, err error) (row int) {
@@ -217,8 +320,6 @@ func (rr *RecipientReader) place(record []string, err error) (row int) {
 	return row
 }
 
-const unknownEncoding = "the file is neither UTF-8 nor Shift_JIS from its first row to its last: save it as `CSV UTF-8`"
-
 // recordLimit bounds what is read for one row.
 type recordLimit struct {
 	r     io.Reader
@@ -234,107 +335,4 @@ func (l *recordLimit) Read(p []byte) (int, error) {
 	l.left -= n
 	l.ended = l.ended || errors.Is(err, io.EOF)
 	return n, err
-}
-
-// decode returns the file as UTF-8 without a byte order mark.
-func decode(r io.Reader) io.Reader {
-	buffered := bufio.NewReaderSize(r, sampleSize)
-	head, _ := buffered.Peek(4) // a short file is read, and its error found, below
-	switch {
-	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("\xD0\xCF\x11\xE0")): // .xlsx, .ods, .numbers; .xls
-		return refusal{&CSVError{Code: CSVUnknownEncoding, Detail: "the file is a workbook or an archive, and no text: open it, and save it as `CSV UTF-8`"}}
-	case bytes.HasPrefix(head, []byte("\xEF\xBB\xBF")):
-		_, _ = buffered.Discard(3) // just peeked
-		return buffered
-	case bytes.HasPrefix(head, []byte("\xFE\xFF")), bytes.HasPrefix(head, []byte("\xFF\xFE")):
-		return transform.NewReader(buffered, unicode.UTF16(unicode.BigEndian, unicode.ExpectBOM).NewDecoder())
-	}
-	return &guess{r: buffered}
-}
-
-// refusal is a file that is not read.
-type refusal struct{ err *CSVError }
-
-func (r refusal) Read([]byte) (int, error) { return 0, r.err }
-
-// sampleSize is how much of the file, from its first byte that is not ASCII, the encoding is told by.
-const sampleSize = 64 << 10
-
-// guess passes ASCII through, and decides between UTF-8 and Shift_JIS where it ends.
-type guess struct {
-	r       *bufio.Reader
-	decoded io.Reader // once decided
-}
-
-func (g *guess) Read(p []byte) (int, error) {
-	if g.decoded != nil {
-		return g.decoded.Read(p)
-	}
-	if _, err := g.r.Peek(1); err != nil {
-		return 0, err
-	}
-	sample, _ := g.r.Peek(g.r.Buffered())
-	ascii := 0
-	for ascii < len(sample) && sample[ascii] < utf8.RuneSelf {
-		ascii++
-	}
-	if ascii > 0 {
-		return g.r.Read(p[:min(ascii, len(p))])
-	}
-	sample, _ = g.r.Peek(sampleSize) // shorter at the end of the file
-	switch {
-	case validUTF8(sample):
-		g.decoded = g.r
-	case validShiftJIS(sample) && !looksLikeEUC(sample):
-		g.decoded = transform.NewReader(g.r, japanese.ShiftJIS.NewDecoder())
-	default:
-		return 0, &CSVError{Code: CSVUnknownEncoding, Detail: unknownEncoding}
-	}
-	return g.decoded.Read(p)
-}
-
-// validUTF8 reports whether the sample is UTF-8, but for a character that its end cuts off.
-func validUTF8(sample []byte) bool {
-	for len(sample) > 0 {
-		r, size := utf8.DecodeRune(sample)
-		if r == utf8.RuneError && size == 1 {
-			return !utf8.FullRune(sample)
-		}
-		sample = sample[size:]
-	}
-	return true
-}
-
-// validShiftJIS reports whether the sample is Shift_JIS, but for a character that its end cuts off.
-func validShiftJIS(sample []byte) bool {
-	decoded := make([]byte, 3*len(sample)+utf8.UTFMax)
-	n, _, err := japanese.ShiftJIS.NewDecoder().Transform(decoded, sample, false)
-	return (err == nil || errors.Is(err, transform.ErrShortSrc)) && !bytes.ContainsRune(decoded[:n], utf8.RuneError)
-}
-
-// looksLikeEUC reports whether the sample, which is Shift_JIS too, is EUC-JP. As Shift_JIS nearly all of it
-// would be half-width kana, and of an even number wherever some follow each other. That tells the two apart
-// where there are many such runs; where there are few, pairs do that are frequent in EUC-JP and not in kana.
-func looksLikeEUC(sample []byte) bool {
-	const many = 16
-	var runs, hiragana, kanji int
-	for before := byte(0); len(sample) > 1; {
-		lead, trail := sample[0], sample[1]
-		switch {
-		case lead < utf8.RuneSelf:
-			before, sample = lead, sample[1:]
-			continue
-		case lead < 0xA1 || lead > 0xFE || trail < 0xA1 || trail > 0xFE:
-			return false
-		case lead == 0xA4: // as half-width kana a comma
-			hiragana++
-		case lead >= 0xB0 && lead <= 0xCF && trail >= 0xE0:
-			kanji++
-		}
-		if before < utf8.RuneSelf {
-			runs++
-		}
-		before, sample = trail, sample[2:]
-	}
-	return runs >= many || hiragana > 1 || kanji > 0
 }

@@ -57,7 +57,7 @@ var shownElsewhere = map[problem.Code]string{
 var batchCodes = []problem.Code{
 	problem.BatchNotFound, problem.BatchEmpty, problem.TemplateColumnMissing, problem.ParameterNotUTF8, problem.CarrierCheckNotFound, problem.RecipientsOrList,
 	notify.CSVEmpty, notify.CSVUnclosedQuote, notify.CSVRowTooLong, notify.CSVUnknownEncoding, notify.CSVWithoutTo, notify.CSVDuplicateColumn,
-	notify.CSVUnnamedColumn, notify.CSVTooManyColumns, notify.CSVRowColumnCount, notify.CSVRowMisplacedMark,
+	notify.CSVTooManyColumns, notify.CSVRowColumnCount, notify.CSVRowMisplacedMark, notify.CSVRowEncoding, notify.CSVRowUnnamedValue, notify.CSVRowSeveralRows,
 }
 
 // listCodes are answered about lists only, and shown by TestBadLists.

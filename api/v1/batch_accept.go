@@ -98,7 +98,7 @@ func (a *API) recipientsOf(ctx context.Context, d *batchDraft) (recipientSource,
 
 // readFile must find a column for each parameter.
 func (d *batchDraft) readFile() (recipientSource, error) {
-	reader, err := notify.NewRecipientReader(d.body)
+	reader, err := notify.NewRecipientReader(d.body, d.body.charset)
 	var wrong *notify.CSVError
 	switch {
 	case errors.As(err, &wrong):
@@ -280,7 +280,7 @@ func writeAnswer(c *gin.Context, answer store.Answer) {
 func describeAcceptBatch(to huma.API) {
 	op := operation("send-batch", http.MethodPost, "/batches", "Batches", ScopeSend, "Send to many",
 		"At most 1,000,000 recipients, or all members of a list (list_id). As JSON, or as a CSV file (Content-Type: text/csv) with the other fields in the query: its first row names the columns, `to` and one for each parameter of the template; "+
-			"UTF-8, Shift_JIS and UTF-16 are understood. Rows that nothing can be sent to, or that leave a parameter of the template blank (param_missing), are listed in rejected, and the others go on. "+
+			"UTF-8, UTF-16 and Shift_JIS are told apart; any other encoding is named in the Content-Type, as in text/csv; charset=windows-1252. Rows that nothing can be sent to, or that leave a parameter of the template blank (param_missing), are listed in rejected, and the others go on. "+
 			"The answer comes when all of it is in the ledger; a file that is wrong as a whole, or an upload that is cut off, leaves nothing behind. "+
 			"With dry_run nothing is accepted, and the answer (200) says what would be.",
 		http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)

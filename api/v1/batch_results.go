@@ -70,7 +70,7 @@ func resultRow(r store.BatchResult, to string, language notify.Language) []strin
 		number(r.Segments), number(r.DurationSeconds), moment(r.SentAt), moment(r.SettledAt), r.ID.String(), valueOf(r.TwilioSID),
 	}
 	for i, cell := range row {
-		row[i] = harmless(cell)
+		row[i] = notify.HarmlessCell(cell)
 	}
 	return row
 }

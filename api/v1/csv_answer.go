@@ -3,7 +3,6 @@ package v1
 import (
 	"encoding/csv"
 	"fmt"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -19,24 +18,6 @@ func newCSVAnswer(c *gin.Context, name string) (*csv.Writer, error) {
 	out := csv.NewWriter(c.Writer)
 	out.UseCRLF = true
 	return out, err
-}
-
-// harmless keeps a spreadsheet from taking a text for a formula
-// (https://owasp.org/www-community/attacks/CSV_Injection).
-func harmless(cell string) string {
-	plain := strings.TrimLeft(cell, "'") // where a text has apostrophes of its own, one more is what plainCell takes away
-	if strings.IndexAny(plain, "=+-@\t\r") == 0 {
-		return "'" + cell
-	}
-	return cell
-}
-
-// plainCell takes away what harmless put in front of a cell.
-func plainCell(cell string) string {
-	if rest, ok := strings.CutPrefix(cell, "'"); ok && harmless(rest) != rest {
-		return rest
-	}
-	return cell
 }
 
 // asDialled is a number as people here write it, or with the country code where that is another one.

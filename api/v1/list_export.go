@@ -55,9 +55,9 @@ func (a *API) exportMembers(c *gin.Context) error {
 }
 
 func memberRow(m store.ListMember, to string, params []string) []string {
-	row := []string{harmless(to)}
+	row := []string{notify.HarmlessCell(to)}
 	for _, name := range params {
-		row = append(row, harmless(m.Params[name]))
+		row = append(row, notify.HarmlessCell(m.Params[name]))
 	}
 	return append(row, valueOf(m.Timezone), valueOf(m.Locale))
 }

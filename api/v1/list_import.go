@@ -217,7 +217,7 @@ type memberFile struct {
 }
 
 func newMemberFile(body *spool) (source recipientSource, ignored []string, err error) {
-	reader, err := notify.NewRecipientReader(body)
+	reader, err := notify.NewRecipientReader(body, body.charset)
 	var wrong *notify.CSVError
 	switch {
 	case errors.As(err, &wrong):
@@ -240,7 +240,7 @@ func newMemberFile(body *spool) (source recipientSource, ignored []string, err e
 	return file, mapped(file.unusable, notify.Excerpt), nil
 }
 
-// Read gives the next member. What keeps a spreadsheet from taking a cell for a formula is no part of it.
+// Read gives the next member.
 func (f *memberFile) Read() (notify.Recipient, error) {
 	r, err := f.csvSource.Read()
 	if err != nil {
@@ -254,10 +254,6 @@ func (f *memberFile) Read() (notify.Recipient, error) {
 	r.Timezone, r.Locale = take(f.timezone), take(f.locale)
 	for _, column := range f.unusable {
 		delete(r.Params, column)
-	}
-	r.To = plainCell(r.To)
-	for name, value := range r.Params {
-		r.Params[name] = plainCell(value)
 	}
 	return r, nil
 }
@@ -291,7 +287,7 @@ func describeListStreams(to huma.API) {
 	create.Responses = map[string]*huma.Response{"201": answer(reflect.TypeFor[List](), "Created.")}
 
 	add := operation("import-members", http.MethodPost, "/lists/{id}/members", "Lists", ScopeManage, "Import members",
-		"As JSON, or as a CSV file (Content-Type: text/csv): its first row names the columns, `to` and one for each parameter, and `timezone` and `locale` where there are such; UTF-8, Shift_JIS and UTF-16 are understood. "+
+		"As JSON, or as a CSV file (Content-Type: text/csv): its first row names the columns, `to` and one for each parameter, and `timezone` and `locale` where there are such; UTF-8, UTF-16 and Shift_JIS are told apart, and any other encoding is named in the Content-Type, as in text/csv; charset=windows-1252. "+
 			"A member is a number with its parameters: the same number with other parameters is another member, since relatives share phones. "+
 			"An empty cell is an empty value and is kept as such; a template that has the parameter is not sent to that member. Only an empty timezone or locale is none: it leaves what the member has in the mode add, and takes it away in the mode replace. "+
 			"In the mode add all members stay; in the mode replace the list becomes what is imported, and a number that comes with other parameters keeps its member. "+

@@ -20,7 +20,8 @@ const maxUpload = 512 << 20
 // done nothing. It takes no memory, whatever its size.
 type spool struct {
 	*os.File
-	hash hash.Hash
+	hash    hash.Hash
+	charset string // of a file, as its Content-Type names it; empty: not named
 }
 
 // newSpool reads the whole body. Its error is a *problem.Problem where the body is at fault.

@@ -24,6 +24,10 @@ func (a *API) upload(c *gin.Context) (isCSV bool, body *spool, err error) {
 	if body, err = newSpool(c.Writer, c.Request); err != nil {
 		return isCSV, nil, a.uploadFailed(ctx, err)
 	}
+	if isCSV {
+		_, params, _ := mime.ParseMediaType(c.GetHeader("Content-Type")) // uploadMedia has read it
+		body.charset = params["charset"]
+	}
 	select {
 	case a.uploads <- struct{}{}:
 		return isCSV, body, nil
