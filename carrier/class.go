@@ -89,11 +89,17 @@ var classes = map[int]Class{
 	35117: Request, // SendAt out of its window
 	35118: Request, // scheduling needs a Messaging Service
 
+	10001: AllSenders, // the account is not active
 	20003: AllSenders, // authentication failed, or the account is suspended
 	20005: AllSenders, // the account is not active
+	20006: AllSenders, // access denied
+	20010: AllSenders, // the account is suspended
+	30002: AllSenders, // the account was suspended after the message was accepted
+	30454: AllSenders, // the trial account's number of messages
+	63038: AllSenders, // the account's number of messages for 24 hours
+	90010: AllSenders, // the account is not active
 
-	20006: Sender, // access denied
-	20010: Sender, // forbidden to this account
+	10002: Sender, // trial account: it lacks this feature
 	20404: Sender, // at a create: the account or the API's address is not Twilio's
 	21210: Sender, // From is not verified for calls
 	21212: Sender, // invalid From
@@ -106,10 +112,12 @@ var classes = map[int]Class{
 	21703: Sender, // the Messaging Service has no numbers
 	21704: Sender, // the Messaging Service has no number for this message
 	21705: Sender, // invalid Messaging Service
-	30002: Sender, // the account was suspended after the message was accepted
+	30023: Sender, // the sender's number of messages for the day (10DLC)
 	30024: Sender, // the number is not provisioned with the carrier
+	30027: Sender, // the sender's number of messages for the day (10DLC, T-Mobile)
 	30032: Sender, // the toll-free number is not verified
 	30034: Sender, // the number is not registered (10DLC)
+	30990: Sender, // the campaign is suspended (10DLC)
 
 	30001: Undelivered, // the queue overflowed
 	30003: Undelivered, // the handset is switched off or unreachable
@@ -120,8 +128,6 @@ var classes = map[int]Class{
 	30008: Undelivered, // unknown error
 	30017: Undelivered, // the carrier's network is congested
 	30022: Undelivered, // the carrier's rate limit (10DLC)
-	30023: Undelivered, // the carrier's daily limit
-	30027: Undelivered, // the carrier's daily limit
 	30036: Undelivered, // the validity period expired
 	30410: Undelivered, // the provider timed out; it may have been delivered nevertheless
 	30450: Undelivered, // blocked to prevent message pumping
@@ -130,21 +136,24 @@ var classes = map[int]Class{
 	63018: Undelivered, // the sender's message rate
 }
 
-// Classify tells the class of an answer that is not 2xx. code is Twilio's error code, 0 when the
-// answer carries none. The HTTP status decides where it promises more than the code: a 429 was
-// never processed, and after a 5xx nobody knows.
+// Classify tells the class of an answer that is not 2xx. code is Twilio's error code, 0 when the answer does
+// not carry Twilio's error document: then something in between wrote it, perhaps after it had forwarded the
+// request, and nobody knows, whatever the HTTP status says. Nor does anybody after a 5xx of Twilio's. Below
+// that the code decides, and the HTTP status only where the code is not known.
 func Classify(code, httpStatus int) Class {
-	switch {
-	case httpStatus == http.StatusTooManyRequests:
-		return SafeToRetry
-	case httpStatus >= 500, httpStatus < 400, httpStatus == http.StatusRequestTimeout:
+	if code == 0 || httpStatus >= 500 || httpStatus < 400 || httpStatus == http.StatusRequestTimeout {
 		return Ambiguous
 	}
-	if class, known := classes[code]; known {
+	class, known := classes[code]
+	tooMany := httpStatus == http.StatusTooManyRequests // Twilio's own was never processed
+	switch {
+	case known && !(tooMany && (class == Ambiguous || class == Undelivered)):
 		return class
+	case tooMany:
+		return SafeToRetry
 	}
 	switch httpStatus {
-	case http.StatusUnauthorized, http.StatusProxyAuthRequired:
+	case http.StatusUnauthorized:
 		return AllSenders
 	case http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed:
 		return Sender
@@ -160,4 +169,10 @@ func ClassOfCode(code string) Class {
 		return ""
 	}
 	return classes[n]
+}
+
+// StopsSender reports whether the code concerns the sender, or with all every sender, and not one notification.
+func StopsSender(code string) (stops, all bool) {
+	class := ClassOfCode(code)
+	return class == Sender || class == AllSenders, class == AllSenders
 }

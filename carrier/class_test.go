@@ -29,7 +29,16 @@ func TestClassify(t *testing.T) {
 		{10004, 429, SafeToRetry},
 		{20429, 429, SafeToRetry},
 		{20423, 422, SafeToRetry},
-		{0, 429, SafeToRetry},
+		{63038, 429, AllSenders},
+		{63038, 400, AllSenders},
+		{30454, 429, AllSenders},
+		{30002, 400, AllSenders},
+		{90010, 403, AllSenders},
+		{21606, 429, Sender},
+		{21610, 429, Recipient},
+		{63017, 429, SafeToRetry},
+		{20500, 429, SafeToRetry},
+		{99999, 429, SafeToRetry},
 
 		// After a 5xx nobody knows, whatever the code says.
 		{20500, 500, Ambiguous},
@@ -43,12 +52,7 @@ func TestClassify(t *testing.T) {
 
 		// What is not known, by its HTTP status.
 		{99999, 400, Request},
-		{0, 400, Request},
-		{0, 413, Request},
-		{0, 401, AllSenders},
-		{0, 407, AllSenders},
-		{0, 403, Sender},
-		{0, 404, Sender},
+		{99999, 401, AllSenders},
 		{99999, 403, Sender},
 	} {
 		if got := Classify(tc.code, tc.status); got != tc.want {
@@ -75,8 +79,8 @@ func TestClassOfCode(t *testing.T) {
 	}
 }
 
-// A create that is answered 4xx was never carried out.
-func TestNo4xxIsAmbiguousExceptATimeout(t *testing.T) {
+// A create that Twilio itself answers 4xx was never carried out.
+func TestNo4xxOfTwilioIsAmbiguousExceptATimeout(t *testing.T) {
 	for code := range classes {
 		for status := 400; status < 500; status++ {
 			class := Classify(code, status)
@@ -87,6 +91,28 @@ func TestNo4xxIsAmbiguousExceptATimeout(t *testing.T) {
 			if ClassOfCode(strconv.Itoa(code)) == "" {
 				t.Errorf("code %d has no class in a callback", code)
 			}
+		}
+	}
+}
+
+func TestAnAnswerWithoutTwiliosCodeIsAmbiguousWhateverItsStatus(t *testing.T) {
+	for status := 100; status < 600; status++ {
+		if class := Classify(0, status); class != Ambiguous {
+			t.Errorf("HTTP %d: %s", status, class)
+		}
+	}
+}
+
+func TestAnErrorOfTheAccountOrTheSenderStopsAlikeInAnswersAndCallbacks(t *testing.T) {
+	for code, class := range classes {
+		stops := class == Sender || class == AllSenders
+		for _, status := range []int{400, 401, 403, 404, 422, 429} {
+			if stops && Classify(code, status) != class {
+				t.Errorf("code %d with HTTP %d is %s, want %s", code, status, Classify(code, status), class)
+			}
+		}
+		if got, all := StopsSender(strconv.Itoa(code)); got != stops || all != (class == AllSenders) {
+			t.Errorf("code %d in a callback: stops %v, all %v", code, got, all)
 		}
 	}
 }

@@ -71,6 +71,9 @@ func (c *Client) Create(ctx context.Context, req Create) (notify.Receipt, error)
 	if err := e.failure(err); err != nil {
 		return notify.Receipt{}, err
 	}
+	if made.AccountSID != "" && made.AccountSID != c.accountSID {
+		return notify.Receipt{}, e.undecodable("it is of another account")
+	}
 	resource := made.resource(req.Channel)
 	if problem := resource.problem(); problem != "" {
 		return notify.Receipt{}, e.undecodable(problem)
@@ -83,6 +86,7 @@ func (c *Client) Create(ctx context.Context, req Create) (notify.Receipt, error)
 // created is what counts of the answer to a create. Whatever the type of the rest is, the SID says that
 // Twilio has it.
 type created struct {
+	AccountSID  string `json:"account_sid"`
 	SID         string `json:"sid"`
 	Status      string `json:"status"`
 	NumSegments any    `json:"num_segments"` // of an SMS

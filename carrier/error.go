@@ -27,6 +27,7 @@ type Error struct {
 	Message    string        // Twilio's words or ours, scrubbed
 	RetryAfter time.Duration // how long Twilio asks to wait; 0 when it does not say
 	RequestID  string        // Twilio-Request-Id, to be quoted to Twilio's support; may be empty
+	Gateway    string        // who answered, where the answer is not Twilio's: "HTTP 403, Server: nginx"; else empty
 
 	cause error
 }
@@ -66,20 +67,52 @@ func ClassOf(err error) Class {
 }
 
 // parseErrorBody reads Twilio's error document: {"code":21211,"message":"…","more_info":"…","status":400}.
-// The code is 0 when the body is something else, such as a proxy's HTML.
-func parseErrorBody(body []byte) (code int, message string) {
+// The code is 0 when the body is something else, such as a proxy's HTML. Gateways write JSON with a code
+// too: theirs are not of five digits, or lack the HTTP status of the answer.
+func parseErrorBody(body []byte, httpStatus int) (code int, message string) {
 	var document struct {
 		Code    json.Number `json:"code"` // a number or a string of digits
-		Message string      `json:"message"`
+		Message *string     `json:"message"`
+		Status  int         `json:"status"`
 	}
-	if err := json.Unmarshal(body, &document); err != nil {
+	if err := json.Unmarshal(body, &document); err != nil || document.Message == nil || document.Status != httpStatus {
 		return 0, ""
 	}
 	code, err := strconv.Atoi(document.Code.String())
-	if err != nil || code < 0 {
+	if err != nil || code < lowestCode || code > highestCode {
 		return 0, ""
 	}
-	return code, document.Message
+	return code, *document.Message
+}
+
+// Twilio's error codes have five digits (https://www.twilio.com/docs/api/errors).
+const (
+	lowestCode  = 10_000
+	highestCode = 99_999
+)
+
+// gateway names whoever wrote an answer that is not Twilio's, as far as the answer says it.
+func gateway(status int, header http.Header) string {
+	name := fmt.Sprintf("HTTP %d", status)
+	for _, field := range []string{"Server", "Via"} {
+		if value := productName(header.Get(field)); value != "" {
+			name += ", " + field + ": " + value
+		}
+	}
+	return name
+}
+
+const longestGatewayName = 60 // bytes of one header
+
+// productName keeps of a header what the name of a program or a host is made of.
+func productName(header string) string {
+	kept := strings.Map(func(r rune) rune {
+		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" ./-_()", r)) {
+			return r
+		}
+		return -1
+	}, header)
+	return strings.TrimSpace(kept[:min(len(kept), longestGatewayName)])
 }
 
 const longestRetryAfter = 24 * time.Hour

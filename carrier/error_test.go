@@ -74,7 +74,15 @@ func TestTwiliosErrorDocumentIsRead(t *testing.T) {
 	}{
 		twilioRefusal: {21211, "The 'To' number +15555550123 is not a valid phone number."},
 		`{"code":21211,"message":"no","details":{"a":[1]},"status":400}`: {21211, "no"},
-		`{"code":"21211","message":"no"}`:                                {21211, "no"},
+		`{"code":"21211","message":"no","status":400}`:                   {21211, "no"},
+		`{"code":21211,"message":"no"}`:                                  {},
+		`{"code":21211,"message":"no","status":403}`:                     {},
+		`{"code":21211,"status":400}`:                                    {},
+		`{"code":21211,"message":null,"status":400}`:                     {},
+		`{"code":400,"message":"Bad Request","status":400}`:              {},
+		`{"code":900901,"message":"Invalid Credentials","status":400}`:   {},
+		`{"code":21211.5,"message":"no","status":400}`:                   {},
+		`{"code":21211,"message":"no","status":"400"}`:                   {},
 		`{"code":null,"message":"no","status":404}`:                      {},
 		`{"message":"no"}`:                                               {},
 		`{"code":2.5}`:                                                   {},
@@ -86,7 +94,7 @@ func TestTwiliosErrorDocumentIsRead(t *testing.T) {
 		``:                                                               {},
 		`<html>`:                                                         {},
 	} {
-		if code, message := parseErrorBody([]byte(body)); code != want.code || message != want.message {
+		if code, message := parseErrorBody([]byte(body), 400); code != want.code || message != want.message {
 			t.Errorf("%s: %d %q, want %d %q", body, code, message, want.code, want.message)
 		}
 	}

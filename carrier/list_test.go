@@ -138,6 +138,8 @@ func TestAListIsCompleteOrEndsWithAnError(t *testing.T) {
 		"a circle with changing numbers":  "CIRCLE",
 		"the next page is another list":   listPage(3, 4, "/2010-04-01/Accounts/"+testAccount+"/Calls.json?Page=2"),
 		"the next page is another server": listPage(3, 4, "//elsewhere.example.com/Messages.json?Page=2"),
+		"the next page is on a host":      listPage(3, 4, "https://elsewhere.example.com"+messagesPath+"?Page=2"),
+		"the second page lacks its rows":  `{"next_page_uri":null,"uri":"` + messagesPath + `"}`,
 		"the next page is relative":       listPage(3, 4, "Messages.json?Page=2"),
 		"the next page is not a URL":      listPage(3, 4, "%zz"),
 		"a recipient that is no text":     `{"messages":[{"sid":"` + testMessage + `","status":"sent","to":15555550123}]}`,

@@ -103,7 +103,9 @@ func TestFetchTellsNotFoundFromElsewhere(t *testing.T) {
 		notFound bool
 	}{
 		"Twilio has none":         {404, `{"code":20404,"message":"The requested resource was not found","status":404}`, Sender, true},
-		"a proxy has no page":     {404, `<html>`, Sender, false},
+		"a proxy has no page":     {404, `<html>`, SafeToRetry, false},
+		"a gateway has none":      {404, `{"code":404,"message":"Not Found","status":404}`, SafeToRetry, false},
+		"a code without its form": {404, `{"code":20404}`, SafeToRetry, false},
 		"another message's SID":   {200, `{"sid":"SM00000000000000000000000000000002","status":"sent"}`, SafeToRetry, false},
 		"no status in the answer": {200, `{"sid":"` + testMessage + `"}`, SafeToRetry, false},
 		"a list":                  {200, `[]`, SafeToRetry, false},

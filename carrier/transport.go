@@ -46,6 +46,7 @@ type exchange struct {
 	path      string // of the request, without the base URL's prefix
 	query     string
 	requestID string
+	gateway   string // who wrote the answer, should it turn out not to be Twilio's
 	writtenAt time.Time
 }
 
@@ -96,6 +97,7 @@ func (e *exchange) SendRequest(method, address string, data url.Values, headers 
 	defer resp.Body.Close()
 	e.requestID = resp.Header.Get("Twilio-Request-Id")
 	e.status = resp.StatusCode
+	e.gateway = gateway(resp.StatusCode, resp.Header)
 
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		body, err := io.ReadAll(io.LimitReader(resp.Body, errorAnswerLimit))
@@ -204,19 +206,22 @@ func (e *exchange) unanswered(written bool, err error) *Error {
 
 // refused is the error of an answer that is not 2xx. readErr says that its body broke off.
 func (e *exchange) refused(resp *http.Response, body []byte, readErr error) *Error {
-	code, message := parseErrorBody(body)
-	class := Classify(code, resp.StatusCode)
-	switch {
-	case code != 0:
-	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		message = "the answer is a redirect, which is not followed; check the address of the API"
-	case readErr != nil && resp.StatusCode >= 400 && resp.StatusCode < 500:
-		class, message = SafeToRetry, "refused, and the reason broke off: "+describe(readErr)
-	default:
-		message = "the answer does not carry Twilio's error code"
+	code, message := parseErrorBody(body, resp.StatusCode)
+	if code == 0 {
+		switch {
+		case resp.StatusCode >= 300 && resp.StatusCode < 400:
+			message = "the answer is a redirect, which is not followed; check the address of the API"
+		case readErr != nil:
+			message = "the answer broke off: " + describe(readErr)
+		default:
+			message = "the answer does not carry Twilio's error code: something in between gave it"
+		}
 	}
-	failed := e.fail(class, message, nil)
+	failed := e.fail(Classify(code, resp.StatusCode), message, nil)
 	failed.Code = code
+	if code == 0 {
+		failed.Gateway = scrub(e.gateway, e.private)
+	}
 	failed.RetryAfter = parseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
 	return failed
 }
@@ -237,5 +242,7 @@ func (e *exchange) failure(err error) error {
 
 // undecodable is the error of a 2xx answer that does not say what it should.
 func (e *exchange) undecodable(reason string) *Error {
-	return e.fail(Ambiguous, "the answer cannot be decoded: "+reason, nil)
+	failed := e.fail(Ambiguous, "the answer cannot be decoded: "+reason, nil)
+	failed.Gateway = scrub(e.gateway, e.private)
+	return failed
 }

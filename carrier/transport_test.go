@@ -112,17 +112,32 @@ func TestEachFaultHasItsClass(t *testing.T) {
 		{"Twilio's refusal", write(400, "application/json", twilioRefusal), Recipient, 400, 21211},
 		{"wrong credentials", write(401, "application/json", `{"code":20003,"message":"Authenticate","status":401}`), AllSenders, 401, 20003},
 		{"too many requests", write(429, "application/json", `{"code":20429,"message":"Too Many Requests","status":429}`), SafeToRetry, 429, 20429},
-		{"too many requests in HTML", write(429, "text/html", page), SafeToRetry, 429, 0},
+		{"too many requests in HTML", write(429, "text/html", page), Ambiguous, 429, 0},
 		{"queue full", write(400, "application/json", `{"code":21611,"message":"Queue full","status":400}`), SafeToRetry, 400, 21611},
 		{"an error code that is not known", write(400, "application/json", `{"code":21999,"message":"News","status":400}`), Request, 400, 21999},
 		{"500", write(500, "application/json", `{"code":20500,"message":"Internal","status":500}`), Ambiguous, 500, 20500},
-		{"500 with a code that would be final", write(500, "application/json", twilioRefusal), Ambiguous, 500, 21211},
+		{"500 with a code that would be final", write(500, "application/json", `{"code":21211,"message":"no","status":500}`), Ambiguous, 500, 21211},
 		{"503 in HTML", write(503, "text/html", page), Ambiguous, 503, 0},
 		{"503 without a body", write(503, "text/plain", ""), Ambiguous, 503, 0},
 		{"503 with {}", write(503, "application/json", "{}"), Ambiguous, 503, 0},
 		{"503 with null", write(503, "application/json", "null"), Ambiguous, 503, 0},
 		{"503 with a huge body", write(503, "text/html", strings.Repeat("x", 2*errorAnswerLimit)), Ambiguous, 503, 0},
-		{"403 in HTML", write(403, "text/html", page), Sender, 403, 0},
+		{"403 in HTML", write(403, "text/html", page), Ambiguous, 403, 0},
+		{"400 with {}", write(400, "application/json", "{}"), Ambiguous, 400, 0},
+		{"401 with a gateway's JSON", write(401, "application/json", `{"message":"Unauthorized"}`), Ambiguous, 401, 0},
+		{"401 with a gateway's code", write(401, "application/json", `{"code":401,"message":"Unauthorized","status":401}`), Ambiguous, 401, 0},
+		{"404 with null", write(404, "application/json", "null"), Ambiguous, 404, 0},
+		{"405 in HTML", write(405, "text/html", page), Ambiguous, 405, 0},
+		{"407 of a proxy", write(407, "text/html", page), Ambiguous, 407, 0},
+		{"409 without a body", write(409, "text/plain", ""), Ambiguous, 409, 0},
+		{"413 in HTML", write(413, "text/html", page), Ambiguous, 413, 0},
+		{"421 with {}", write(421, "application/json", "{}"), Ambiguous, 421, 0},
+		{"422 with a list", write(422, "application/json", "[]"), Ambiguous, 422, 0},
+		{"431 in HTML", write(431, "text/html", page), Ambiguous, 431, 0},
+		{"451 in HTML", write(451, "text/html", page), Ambiguous, 451, 0},
+		{"499 with Twilio's refusal of another status", write(499, "application/json", twilioRefusal), Ambiguous, 499, 0},
+		{"200 with Twilio's refusal", write(200, "application/json", twilioRefusal), Ambiguous, 200, 0},
+		{"201 of another account", write(201, "application/json", `{"account_sid":"AC00000000000000000000000000000099","sid":"`+testMessage+`","status":"queued"}`), Ambiguous, 201, 0},
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 		}, Ambiguous, 307, 0},
@@ -135,7 +150,7 @@ func TestEachFaultHasItsClass(t *testing.T) {
 		{"201 with a status of another type", write(201, "application/json", `{"sid":"`+testMessage+`","status":1}`), Ambiguous, 201, 0},
 		{"201 with a huge body", write(201, "application/json", `{"sid":"`+testMessage+`","status":"queued","body":"`+strings.Repeat("x", singleAnswerLimit)+`"}`), Ambiguous, 201, 0},
 		{"201 truncated", hijack("HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"sid\":\"SM", false), Ambiguous, 201, 0},
-		{"400 truncated", hijack("HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"code\":212", true), SafeToRetry, 400, 0},
+		{"400 truncated", hijack("HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"code\":212", true), Ambiguous, 400, 0},
 		{"closed after the request", hijack("", false), Ambiguous, 0, 0},
 		{"reset after the request", hijack("", true), Ambiguous, 0, 0},
 		{"half of the answer's head", hijack("HTTP/1.1 201 Crea", false), Ambiguous, 0, 0},
@@ -165,6 +180,33 @@ func TestEachFaultHasItsClass(t *testing.T) {
 				t.Errorf("the request was sent %d times", n)
 			}
 			leaksNothing(t, err, sms())
+		})
+	}
+}
+
+func TestAnAnswerThatIsNotTwiliosNamesWhoGaveIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status       int
+		header, body string
+		want         string
+	}{
+		"a refusal":         {403, "nginx/1.25 (Ubuntu)", "<html>", "HTTP 403, Server: nginx/1.25 (Ubuntu), Via: 1.1 proxy.example.com"},
+		"an empty success":  {200, "", "{}", "HTTP 200, Via: 1.1 proxy.example.com"},
+		"more than a name":  {400, strings.Repeat("x", 200) + testTo, "null", "HTTP 400, Server: " + strings.Repeat("x", 60) + ", Via: 1.1 proxy.example.com"},
+		"Twilio's refusal":  {400, "envoy", twilioRefusal, ""},
+		"a number, a quote": {400, "\"" + testTo + "\"", "", "HTTP 400, Server: [number], Via: 1.1 proxy.example.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Server", tc.header)
+				w.Header().Set("Via", "1.1 proxy.example.com")
+				answer(w, tc.status, tc.body)
+			})
+			_, err := c.Create(t.Context(), sms())
+			failed, ok := errors.AsType[*Error](err)
+			if !ok || failed.Gateway != tc.want {
+				t.Errorf("the gateway of %v is %q, want %q", err, failed.Gateway, tc.want)
+			}
 		})
 	}
 }
