@@ -11,9 +11,9 @@ import (
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/store"
 )
 
@@ -105,7 +105,7 @@ func rest(c store.Carry) time.Duration {
 func (a *Activities) startShards(ctx context.Context, id uuid.UUID, c store.Carry) error {
 	underWay := (c.Unsent + c.ShardSize - 1) / c.ShardSize
 	until := min(c.ShardsStarted+carryWindow-underWay, c.Shards)
-	var g errgroup.Group
+	g := panics.NewGroup()
 	for n := c.ShardsStarted; n < until; n++ {
 		g.Go(func() error { return a.startShard(ctx, id, c, int(n)) })
 	}

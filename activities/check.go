@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/store"
 )
 
@@ -91,7 +91,7 @@ func (a *Activities) fetch(ctx context.Context, rows []store.Unsettled) ([]store
 		return nil, nil
 	}
 	receipts, failures := make([]*notify.Receipt, len(rows)), make([]error, len(rows))
-	var g errgroup.Group
+	g := panics.NewGroup()
 	g.SetLimit(checksInFlight)
 	for i, row := range rows {
 		g.Go(func() error {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/temporal"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/todoku/todoku/carrier"
+	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/store"
 )
 
@@ -92,7 +92,7 @@ func (a *Activities) askForAbsent(ctx context.Context, c *store.Comparison) (mis
 		return nil, err
 	}
 	found, failures := make([]*carrier.Resource, len(sids)), make([]error, len(sids))
-	var g errgroup.Group
+	g := panics.NewGroup()
 	g.SetLimit(checksInFlight)
 	for i, sid := range sids {
 		g.Go(func() error {

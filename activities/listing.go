@@ -8,10 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/store"
 )
 
@@ -95,7 +94,7 @@ func (a *Activities) turn(channel notify.Channel) *sync.Mutex {
 func (a *Activities) list(ctx context.Context, listing store.Listing, window store.Window, unowned func(carrier.Resource)) ([]store.Settled, error) {
 	var mu sync.Mutex // for settled, and for what unowned writes
 	var settled []store.Settled
-	settling, together := errgroup.WithContext(ctx)
+	settling, together := panics.WithContext(ctx)
 	settling.SetLimit(partsInFlight)
 	var readErr error
 	for part, err := range a.parts(together, listing, &window) {

@@ -7,10 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/store"
 )
 
@@ -57,7 +56,7 @@ func (a *Activities) resolveAll(ctx context.Context, doubtful []store.Doubtful) 
 		byNumber[d.To] = append(byNumber[d.To], d)
 	}
 	var mu sync.Mutex // for the results
-	var asking errgroup.Group
+	asking := panics.NewGroup()
 	asking.SetLimit(lookUpsAtOnce)
 	for _, rivals := range byNumber {
 		asking.Go(func() error {

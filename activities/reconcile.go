@@ -6,10 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/store"
 )
 
@@ -209,7 +208,7 @@ func (a *Activities) tell(ctx context.Context, settled []store.Settled) error {
 	if err != nil {
 		return err
 	}
-	var g errgroup.Group
+	g := panics.NewGroup()
 	g.SetLimit(signalsInFlight)
 	for _, owner := range finished {
 		g.Go(func() error {

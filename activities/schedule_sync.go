@@ -14,9 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/store"
 )
 
@@ -228,7 +227,7 @@ func (s *ScheduleSync) allRows(ctx context.Context) ([]store.Schedule, error) {
 // has asked.
 func (s *ScheduleSync) rows(ctx context.Context, ledger string, rows []store.Schedule, live map[string]LiveSchedule) (done Synced, err error) {
 	var mu sync.Mutex
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := panics.WithContext(ctx)
 	g.SetLimit(syncInFlight)
 	for _, row := range rows {
 		g.Go(func() error {

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/store"
 )
 
@@ -74,7 +74,7 @@ func (a *Activities) sendShard(ctx context.Context, ref Ref) error {
 	room := &room{}
 	room.left.Store(int64(a.Terms.ShardSize))
 	room.since.Store(time.Now().UnixNano())
-	var g errgroup.Group
+	g := panics.NewGroup()
 	for range lanes {
 		g.Go(func() error {
 			for !stopping(ctx) && time.Now().Before(turnEnds) {
@@ -167,7 +167,7 @@ func (a *Activities) claimAndSend(ctx context.Context, ref Ref, limit int, adopt
 	}
 	var mu sync.Mutex
 	var receipts []notify.Receipt
-	var g errgroup.Group
+	g := panics.NewGroup()
 	for _, claim := range claims {
 		g.Go(func() error {
 			receipt, err := a.post(ctx, claim, claimedAt)

@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
 	"github.com/todoku/todoku/workflows"
@@ -59,7 +58,7 @@ func (i *Inbound) tell(ctx context.Context) (int, error) {
 	}
 	var mu sync.Mutex
 	var told []store.InboundTold
-	g, telling := errgroup.WithContext(ctx)
+	g, telling := panics.WithContext(ctx)
 	g.SetLimit(inboundAtOnce)
 	for _, n := range news {
 		g.Go(func() error {

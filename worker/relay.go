@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
 )
@@ -60,7 +59,9 @@ func (r *Relay) Run(ctx context.Context) {
 	r.woken, r.sharded = map[string]time.Time{}, map[int64]time.Time{}
 	waits := false
 	repeat(ctx, r.Log, relayInterval, "relay waits: what is accepted is started when the database and Temporal answer again", func(ctx context.Context) error {
-		err := errors.Join(r.startWaiting(ctx), r.wakeIdle(ctx))
+		err := errors.Join(
+			panics.Catch(func() error { return r.startWaiting(ctx) }),
+			panics.Catch(func() error { return r.wakeIdle(ctx) }))
 		if err == nil && waits {
 			r.Log.Info("relay goes on")
 		}
@@ -112,7 +113,7 @@ func (r *Relay) startUnstarted(ctx context.Context, leaveOut []int64) error {
 	}
 	var mu sync.Mutex
 	var started []store.Owner
-	g, startCtx := errgroup.WithContext(ctx)
+	g, startCtx := panics.WithContext(ctx)
 	g.SetLimit(relayStarts)
 	for _, w := range waiting {
 		g.Go(func() (err error) {

@@ -12,10 +12,11 @@ import (
 	"slices"
 	"time"
 
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
 	"github.com/todoku/todoku/workflows"
@@ -46,7 +47,7 @@ func (w *Worker) Run(ctx context.Context, listener net.Listener) error {
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 
-	var g errgroup.Group
+	g := panics.NewGroup()
 	g.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve health: %w", err)
@@ -75,7 +76,7 @@ func (w *Worker) work(ctx context.Context, health *health) error {
 	}
 	beside, stopBeside := context.WithCancel(ctx)
 	defer stopBeside()
-	var sending errgroup.Group
+	sending := panics.NewGroup()
 	sending.Go(func() error {
 		if !w.awaitAdmission(beside) {
 			senders = nil
@@ -94,7 +95,7 @@ func (w *Worker) work(ctx context.Context, health *health) error {
 	startErr := sending.Wait()
 	health.working.Store(false)
 
-	var stopping errgroup.Group
+	stopping := panics.NewGroup()
 	for _, each := range slices.Concat(workers, senders) {
 		stopping.Go(func() error {
 			each.Stop()
@@ -172,6 +173,7 @@ func (w *Worker) workers() (all, senders []worker.Worker) {
 			DisableRegistrationAliasing: true,
 			DisableWorkflowWorker:       true,
 			WorkerStopTimeout:           stopLimit,
+			Interceptors:                []interceptor.WorkerInterceptor{&catchPanics{}},
 		})
 		act.RegisterActivity(w.Activities)
 		if queue == activities.SendSMSQueue || queue == activities.SendCallQueue {
@@ -183,12 +185,39 @@ func (w *Worker) workers() (all, senders []worker.Worker) {
 	// Runs of schedules, and their sync, have their workflows beside their activities: a flood of
 	// notifications does not delay them either.
 	for queue, workflow := range map[string]any{activities.ReminderQueue: workflows.RunSchedule, activities.SyncQueue: workflows.SyncSchedules} {
-		both := worker.New(c, queue, worker.Options{DisableRegistrationAliasing: true, WorkerStopTimeout: stopLimit})
+		both := worker.New(c, queue, worker.Options{
+			DisableRegistrationAliasing: true,
+			WorkerStopTimeout:           stopLimit,
+			Interceptors:                []interceptor.WorkerInterceptor{&catchPanics{}},
+		})
 		both.RegisterWorkflow(workflow)
 		both.RegisterActivity(w.Activities)
 		all = append(all, both)
 	}
 	return all, senders
+}
+
+// catchPanics makes errors of the panics of activities. Temporal's SDK does so too, but writes the value of
+// the panic, which may be a number or a text, into the workflow's history.
+type catchPanics struct {
+	interceptor.WorkerInterceptorBase
+}
+
+func (*catchPanics) InterceptActivity(ctx context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return &catchingActivity{interceptor.ActivityInboundInterceptorBase{Next: next}}
+}
+
+type catchingActivity struct {
+	interceptor.ActivityInboundInterceptorBase
+}
+
+func (a *catchingActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (result any, err error) {
+	err = panics.Catch(func() error {
+		var failure error
+		result, failure = a.Next.ExecuteActivity(ctx, in)
+		return failure
+	})
+	return result, err
 }
 
 // awaitTemporal waits until Temporal answers and has our search attributes, and reports whether it
@@ -220,7 +249,7 @@ const (
 // background runs the relay, and every few minutes repairs what others may have removed and forgets
 // what is too old.
 func (w *Worker) background(ctx context.Context) {
-	var g errgroup.Group
+	g := panics.NewGroup()
 	g.Go(func() error {
 		relay := Relay{Store: w.Store, Starter: w.Starter, Log: w.Log, ShardSize: w.Activities.Terms.ShardSize}
 		relay.Run(ctx)
@@ -265,8 +294,11 @@ func (w *Worker) background(ctx context.Context) {
 		every := time.NewTicker(3 * time.Minute)
 		defer every.Stop()
 		for {
-			w.repair(ctx)
-			w.forget(ctx)
+			for _, do := range []func(context.Context){w.repair, w.forget} {
+				if err := panics.Catch(func() error { do(ctx); return nil }); err != nil {
+					w.Log.Error("a task of the background failed, and is tried again", "error", err)
+				}
+			}
 			select {
 			case <-ctx.Done():
 				return nil
