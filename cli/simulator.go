@@ -29,12 +29,17 @@ back to its default; GET shows what holds now:
   drain_per_second                   how many messages, and calls, of each sender leave Twilio's queue in a
                                      second; 0: no limit
   callbacks                          ordered, reversed, shuffled, repeated, lost or before_answer
-  default_outcome                    {"status": "delivered", "error_code": null}; of calls, default_call_outcome:
+  default_outcome                    {"status": "delivered", "error_code": null}, where delivered may have a code
+                                     too; of calls, default_call_outcome:
                                      {"status": "completed", "duration_s": 12, "answered_by": null}
   outcomes                           the same for single numbers: {"+81…": {"status": "undelivered", "error_code": 30003}}
   fault                              of the next creates: {"kind": …, "count": 10, "retry_after_s": 1}, where kind is
                                      accept_then_drop, refuse, http_500, http_500_after_accept, html_503,
-                                     html_503_after_accept or rate_limited
+                                     html_503_after_accept, rate_limited,
+                                     twilio_error, which takes Twilio's "error_code" (63038) and "http_status" (400),
+                                     or gateway, which answers without Twilio's code and takes "http_status" (403),
+                                     "body" (html, empty, or a text such as {} or null) and "forwarded" (true:
+                                     Twilio has accepted the create)
   operators, second_ms               what TaskRouter's workers do when a call rings, and how long a second
                                      lasts: see docs/taskrouter.md
 

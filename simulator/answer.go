@@ -13,9 +13,10 @@ type answer struct {
 	status       int
 	contentType  string
 	body         []byte
-	retryAfter   int  // seconds; 0 sends no Retry-After
-	authenticate bool // send WWW-Authenticate
-	drop         bool // close the connection without a word
+	retryAfter   int    // seconds; 0 sends no Retry-After
+	authenticate bool   // send WWW-Authenticate
+	server       string // who answers, where it is not Twilio
+	drop         bool   // close the connection without a word
 }
 
 // jsonAnswer encodes body, one of this package's own types, which cannot fail.
@@ -36,7 +37,11 @@ func (a answer) write(w http.ResponseWriter) {
 		panic(http.ErrAbortHandler)
 	}
 	header := w.Header()
-	header.Set("Twilio-Request-Id", newSID("RQ"))
+	if a.server != "" {
+		header.Set("Server", a.server)
+	} else {
+		header.Set("Twilio-Request-Id", newSID("RQ"))
+	}
 	if a.contentType != "" {
 		header.Set("Content-Type", a.contentType)
 		header.Set("Content-Length", strconv.Itoa(len(a.body)))

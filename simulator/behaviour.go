@@ -76,7 +76,8 @@ var callbackModes = []CallbackMode{Ordered, Reversed, Shuffled, Repeated, Lost, 
 // statuses before it come too; `sent` means that no receipt ever comes.
 type MessageOutcome struct {
 	Status string `json:"status"`
-	// ErrorCode goes with undelivered and failed; null for none.
+	// ErrorCode goes with undelivered and failed, and, where it has five digits as Twilio's have, with delivered;
+	// null for none.
 	ErrorCode *int `json:"error_code"`
 }
 
@@ -115,8 +116,13 @@ func DefaultBehaviour() Behaviour {
 // readBehaviour reads the JSON of a Behaviour, with nothing in it that is not known.
 func readBehaviour(r io.Reader) (*Behaviour, error) {
 	b := DefaultBehaviour()
+	usual := b.DefaultOutcome.Status
+	b.DefaultOutcome.Status = "" // a code without a status is refused
 	if err := strictly(r, &b); err != nil {
 		return nil, err
+	}
+	if b.DefaultOutcome.Status == "" && b.DefaultOutcome.ErrorCode == nil {
+		b.DefaultOutcome.Status = usual
 	}
 	if err := b.validate(); err != nil {
 		return nil, err
@@ -197,11 +203,15 @@ func (b *Behaviour) addOutcome(number string, raw json.RawMessage) error {
 }
 
 func (o *MessageOutcome) validate() error {
+	if o.Status == "" && o.ErrorCode != nil {
+		return errors.New("error_code goes with a status, which is missing")
+	}
 	if _, ok := messageSteps[o.Status]; !ok {
 		return fmt.Errorf("status must be one of %s", join(messageOutcomeWords))
 	}
-	if o.ErrorCode != nil && o.Status != "undelivered" && o.Status != "failed" {
-		return errors.New("error_code goes with the statuses undelivered and failed only")
+	failed := o.Status == "undelivered" || o.Status == "failed"
+	if o.ErrorCode != nil && !failed && (o.Status != "delivered" || *o.ErrorCode < 10000) {
+		return errors.New("error_code goes with the statuses undelivered and failed and, of five digits, with delivered")
 	}
 	return nil
 }

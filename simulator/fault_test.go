@@ -101,3 +101,62 @@ func TestFaultCountsDown(t *testing.T) {
 		t.Errorf("the fault is %v", fault)
 	}
 }
+
+func TestTwilioRefusesWithTheCodeThatWasAskedFor(t *testing.T) {
+	rig := start(t)
+	rig.behave(`{"fault": {"kind": "twilio_error", "error_code": 63038, "http_status": 429, "count": 1}}`)
+	status, body := rig.api("POST", "/Messages.json", messageForm(nil))
+	if status != 429 || body["code"] != 63038.0 || body["status"] != 429.0 || body["message"] == "" || body["more_info"] == "" {
+		t.Errorf("answered %d %v", status, body)
+	}
+	if n := len(rig.items("messages")); n != 0 {
+		t.Errorf("%d were created", n)
+	}
+}
+
+func TestAGatewayAnswersForTwilio(t *testing.T) {
+	for name, test := range map[string]struct {
+		fault, body string
+		status      int
+		created     int
+	}{
+		"with HTML":     {`"count": 1`, "Blocked by policy", 403, 0},
+		"with nothing":  {`"http_status": 409, "body": "empty"`, "", 409, 0},
+		"with {}":       {`"http_status": 400, "body": "{}", "forwarded": true`, "{}", 400, 1},
+		"with null":     {`"http_status": 404, "body": "null", "forwarded": true`, "null", 404, 1},
+		"to the letter": {`"http_status": 451, "body": "{\"code\":451}"`, `{"code":451}`, 451, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rig := start(t)
+			rig.behave(`{"fault": {"kind": "gateway", ` + test.fault + `}}`)
+			response, err := rig.client.Do(rig.request("POST", "/2010-04-01/Accounts/"+testAccount+"/Messages.json",
+				"To=%2B15550100001&From=%2B15005550006&Body=hello"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			body, err := io.ReadAll(response.Body)
+			if err != nil || response.StatusCode != test.status || !strings.Contains(string(body), test.body) || test.body == "" && len(body) > 0 {
+				t.Errorf("answered %d %q, %v", response.StatusCode, body, err)
+			}
+			if response.Header.Get("Server") != "simulated-gateway" || response.Header.Get("Twilio-Request-Id") != "" {
+				t.Errorf("the headers are %v", response.Header)
+			}
+			if n := len(rig.items("messages")); n != test.created {
+				t.Errorf("%d were created, want %d", n, test.created)
+			}
+		})
+	}
+}
+
+func TestAnErrorCodeMayComeWithDelivered(t *testing.T) {
+	rig, hook := start(t), newHook(t)
+	rig.behave(`{"callback_delay_ms": 1, "default_outcome": {"status": "delivered", "error_code": 30008}}`)
+	rig.sendMessage(map[string]string{"StatusCallback": hook.url})
+	if sent := hook.next(); sent.params.Get("ErrorCode") != "" {
+		t.Errorf("the first callback is %v", sent.params)
+	}
+	if delivered := hook.next(); delivered.params.Get("MessageStatus") != "delivered" || delivered.params.Get("ErrorCode") != "30008" {
+		t.Errorf("the last callback is %v", delivered.params)
+	}
+}

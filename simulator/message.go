@@ -156,6 +156,8 @@ func (m *message) enter(r *record, s step, now time.Time) {
 		}
 	case "sent":
 		r.sentAt = now
+	case "delivered":
+		m.errorCode = m.outcome.ErrorCode
 	case "undelivered", "failed":
 		m.errorCode = m.outcome.ErrorCode
 		if r.sentAt.IsZero() {
