@@ -13,7 +13,10 @@ import (
 	"github.com/todoku/todoku/devstack/devstacktest"
 )
 
-const testHashKey = "PHONE_HASH_KEY=0123456789abcdef0123456789abcdef"
+const (
+	testHashKey = "PHONE_HASH_KEY=0123456789abcdef0123456789abcdef"
+	testKey     = "not-a-key-but-32-characters-long"
+)
 
 // stands for an account that nothing is ever sent through.
 var testTwilio = []string{

@@ -2,7 +2,6 @@ package v1
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 )
@@ -60,10 +59,10 @@ func (t *twins) add(key twinKey) (before bool, err error) {
 }
 
 func (t *twins) moveToFile() (err error) {
-	if t.file, err = os.CreateTemp("", "todoku-twins-"); err != nil {
+	if t.file, err = newUnnamedFile("todoku-twins-"); err != nil {
 		return err
 	}
-	if err := errors.Join(os.Remove(t.file.Name()), t.file.Truncate(twinBuckets*twinBucket)); err != nil {
+	if err := t.file.Truncate(twinBuckets * twinBucket); err != nil {
 		return err
 	}
 	for key := range t.few {
