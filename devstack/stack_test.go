@@ -237,7 +237,7 @@ func TestStackUsesWhatItIsGiven(t *testing.T) {
 	server := startTestTemporal(t, TemporalOptions{})
 	database := startTestPostgres(t, PostgresOptions{})
 	key := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(key, []byte("keyoftheuser\n"), 0o600); err != nil {
+	if err := os.WriteFile(key, []byte("key-of-the-user-with-32-characters\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	taken := takenPort(t)
@@ -260,7 +260,7 @@ func TestStackUsesWhatItIsGiven(t *testing.T) {
 	}
 	defer s.Stop()
 	r := s.Ready()
-	if r.DatabaseURL != database.URL || r.Temporal != server.Address || r.Simulator != "" || r.APIKey != "keyoftheuser" {
+	if r.DatabaseURL != database.URL || r.Temporal != server.Address || r.Simulator != "" || r.APIKey != "key-of-the-user-with-32-characters" {
 		t.Errorf("ready: %+v", r)
 	}
 	if r.PIDs.Postgres != 0 || r.PIDs.Temporal != 0 || r.PIDs.Simulator != 0 || len(r.PIDs.Workers) != 0 {

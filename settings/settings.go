@@ -27,16 +27,24 @@ import (
 // Durations are written as Go writes them (100ms, 5m, 1h).
 type Settings struct {
 	Addr          string `env:"TODOKU_ADDR" envDefault:"127.0.0.1:8080"`
+	OpsAddr       string `env:"TODOKU_OPS_ADDR"`
 	WorkerAddr    string `env:"TODOKU_WORKER_ADDR" envDefault:"127.0.0.1:8081"`
 	PublicURL     string `env:"TODOKU_PUBLIC_URL"`
 	APIKey        string `env:"TODOKU_API_KEY" secret:"true"`
 	TemporalUIURL string `env:"TODOKU_TEMPORAL_UI_URL"`
 	LogLevel      string `env:"TODOKU_LOG_LEVEL" envDefault:"info"`
 
+	// TrustedProxies are the addresses and ranges whose X-Forwarded-For is believed.
+	TrustedProxies []string      `env:"TODOKU_TRUSTED_PROXIES"`
+	ShutdownDrain  time.Duration `env:"SHUTDOWN_DRAIN" envDefault:"500ms"`
+
 	DatabaseURL string `env:"DATABASE_URL" secret:"true"`
 
 	TwilioAccountSID          string `env:"TWILIO_ACCOUNT_SID" secret:"true"`
 	TwilioAuthToken           string `env:"TWILIO_AUTH_TOKEN" secret:"true"`
+	TwilioAuthTokenPrevious   string `env:"TWILIO_AUTH_TOKEN_PREVIOUS" secret:"true"`
+	TwilioAPIKeySID           string `env:"TWILIO_API_KEY_SID" secret:"true"`
+	TwilioAPIKeySecret        string `env:"TWILIO_API_KEY_SECRET" secret:"true"`
 	TwilioPhoneNumber         string `env:"TWILIO_PHONE_NUMBER"`
 	TwilioMessagingServiceSID string `env:"TWILIO_MESSAGING_SERVICE_SID"`
 	TwilioAPIURL              string `env:"TWILIO_API_URL"`
@@ -102,12 +110,15 @@ func LoadFrom(environ map[string]string, need Need) (*Settings, error) {
 	for i, k := range s.AllowedNumberKinds {
 		s.AllowedNumberKinds[i] = notify.PhoneKind(strings.ToLower(strings.TrimSpace(string(k))))
 	}
+	for i, proxy := range s.TrustedProxies {
+		s.TrustedProxies[i] = strings.TrimSpace(proxy)
+	}
 	s.DefaultRegion = strings.ToUpper(strings.TrimSpace(s.DefaultRegion))
 	s.PublicURL = strings.TrimRight(s.PublicURL, "/")
 	s.TwilioAPIURL = strings.TrimRight(s.TwilioAPIURL, "/")
 	s.TemporalUIURL = strings.TrimRight(s.TemporalUIURL, "/")
 	for _, check := range []func(*Settings, Need) error{
-		checkAddresses, checkDatabase, checkCarrier, checkPublicURL, checkPaces, checkRegions, checkPhoneHashKey, checkLogLevel,
+		checkAddresses, checkAPIKey, checkDatabase, checkCarrier, checkPublicURL, checkPaces, checkRegions, checkPhoneHashKey, checkLogLevel,
 	} {
 		if err := check(&s, need); err != nil {
 			return nil, err
@@ -122,7 +133,7 @@ func LoadFrom(environ map[string]string, need Need) (*Settings, error) {
 func (s *Settings) Unknown() []string { return s.unknown }
 
 // notSettings are ours too, and read elsewhere.
-var notSettings = []string{"TODOKU_URL", "TODOKU_DEVSTACK_GUARD", "TODOKU_RIG_PROFILES"}
+var notSettings = []string{"TODOKU_URL", "TODOKU_ALLOW_HTTP", "TODOKU_DEVSTACK_GUARD", "TODOKU_RIG_PROFILES"}
 
 func unknownNames(environ map[string]string) []string {
 	known := slices.Clone(notSettings)
@@ -306,7 +317,10 @@ func parseError(err error) error {
 }
 
 func checkAddresses(s *Settings, _ Need) error {
-	for _, a := range []struct{ name, value string }{{"TODOKU_ADDR", s.Addr}, {"TODOKU_WORKER_ADDR", s.WorkerAddr}} {
+	for _, a := range []struct{ name, value string }{{"TODOKU_ADDR", s.Addr}, {"TODOKU_WORKER_ADDR", s.WorkerAddr}, {"TODOKU_OPS_ADDR", s.OpsAddr}} {
+		if a.value == "" {
+			continue // TODOKU_OPS_ADDR, where the first listener has it all
+		}
 		_, port, err := net.SplitHostPort(a.value)
 		if n, perr := strconv.Atoi(port); err != nil || perr != nil || n < 0 || n > 65535 {
 			return &Error{a.name, "is not host:port, for example 127.0.0.1:8080"}
@@ -314,6 +328,32 @@ func checkAddresses(s *Settings, _ Need) error {
 	}
 	if s.TemporalUIURL != "" && !isHTTP(s.TemporalUIURL) {
 		return &Error{"TODOKU_TEMPORAL_UI_URL", "is not an http or https address, for example http://127.0.0.1:8233"}
+	}
+	return nil
+}
+
+// minAPIKey is the length of a key that cannot be guessed. Keys made by `todoku key add` are longer.
+const minAPIKey = 32
+
+func checkAPIKey(s *Settings, _ Need) error {
+	for _, proxy := range s.TrustedProxies {
+		_, notAddress := netip.ParseAddr(proxy)
+		if _, err := netip.ParsePrefix(proxy); err != nil && notAddress != nil {
+			return &Error{"TODOKU_TRUSTED_PROXIES", "has an entry that is neither an IP address nor a range such as 10.0.0.0/8"}
+		}
+	}
+	if s.APIKey == "" {
+		return nil
+	}
+	distinct := make(map[rune]bool)
+	for _, r := range s.APIKey {
+		if r <= ' ' || r > '~' {
+			return &Error{"TODOKU_API_KEY", "has characters that no request header can carry: use the output of `openssl rand -hex 32`"}
+		}
+		distinct[r] = true
+	}
+	if len(s.APIKey) < minAPIKey || len(distinct) < 8 {
+		return &Error{"TODOKU_API_KEY", "can be guessed: it needs 32 characters or more, such as the output of `openssl rand -hex 32`"}
 	}
 	return nil
 }
@@ -330,6 +370,7 @@ func checkDatabase(s *Settings, need Need) error {
 
 var (
 	accountSID          = regexp.MustCompile(`^AC[0-9a-fA-F]{32}$`)
+	apiKeySID           = regexp.MustCompile(`^SK[0-9a-fA-F]{32}$`)
 	messagingServiceSID = regexp.MustCompile(`^MG[0-9a-fA-F]{32}$`)
 	alphanumeric        = regexp.MustCompile(`^[A-Za-z0-9]+$`)
 	e164                = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
@@ -351,12 +392,24 @@ func checkCarrier(s *Settings, need Need) error {
 		return &Error{"TWILIO_ACCOUNT_SID", "is not an account SID: AC and 32 hexadecimal digits"}
 	case s.TwilioAuthToken != "" && !alphanumeric.MatchString(s.TwilioAuthToken):
 		return &Error{"TWILIO_AUTH_TOKEN", "has characters other than letters and digits: copy it once more"}
+	case s.TwilioAuthTokenPrevious != "" && !alphanumeric.MatchString(s.TwilioAuthTokenPrevious):
+		return &Error{"TWILIO_AUTH_TOKEN_PREVIOUS", "has characters other than letters and digits: copy it once more"}
+	case s.TwilioAPIKeySID != "" && !apiKeySID.MatchString(s.TwilioAPIKeySID):
+		return &Error{"TWILIO_API_KEY_SID", "is not the SID of an API key: SK and 32 hexadecimal digits"}
+	case s.TwilioAPIKeySecret != "" && !alphanumeric.MatchString(s.TwilioAPIKeySecret):
+		return &Error{"TWILIO_API_KEY_SECRET", "has characters other than letters and digits: copy it once more"}
+	case s.TwilioAPIKeySID != "" && s.TwilioAPIKeySecret == "":
+		return &Error{"TWILIO_API_KEY_SECRET", "is missing: TWILIO_API_KEY_SID is set, so set both or neither"}
+	case s.TwilioAPIKeySID == "" && s.TwilioAPIKeySecret != "":
+		return &Error{"TWILIO_API_KEY_SID", "is missing: TWILIO_API_KEY_SECRET is set, so set both or neither"}
 	case s.TwilioPhoneNumber != "" && !e164.MatchString(s.TwilioPhoneNumber):
 		return &Error{"TWILIO_PHONE_NUMBER", "is not in E.164 form, for example +15005550006"}
 	case s.TwilioMessagingServiceSID != "" && !messagingServiceSID.MatchString(s.TwilioMessagingServiceSID):
 		return &Error{"TWILIO_MESSAGING_SERVICE_SID", "is not a Messaging Service SID: MG and 32 hexadecimal digits"}
 	case s.TwilioAPIURL != "" && !isHTTP(s.TwilioAPIURL):
 		return &Error{"TWILIO_API_URL", "is not an http or https address; leave it empty for Twilio itself"}
+	case strings.HasPrefix(strings.ToLower(s.TwilioAPIURL), "http:") && !privateByName(s.TwilioAPIURL):
+		return &Error{"TWILIO_API_URL", "sends credentials and messages unencrypted: use https, or http with a loopback address or a one-word service name such as http://simulator:4010"}
 	}
 	return nil
 }
@@ -384,19 +437,6 @@ func checkPublicURL(s *Settings, need Need) error {
 	return nil
 }
 
-func publicHost(host string) bool {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.IsGlobalUnicast() && !ip.IsPrivate()
-	}
-	host = strings.ToLower(host)
-	for _, local := range []string{".local", ".localhost", ".internal", ".lan", ".test", ".invalid"} {
-		if strings.HasSuffix(host, local) {
-			return false
-		}
-	}
-	return strings.Contains(host, ".")
-}
-
 func checkPaces(s *Settings, need Need) error {
 	for _, d := range []struct {
 		name       string
@@ -408,6 +448,7 @@ func checkPaces(s *Settings, need Need) error {
 		{"STATUS_CHECK_DELAY", s.StatusCheckDelay, time.Second, 24 * time.Hour},
 		{"AMBIGUITY_WINDOW", s.AmbiguityWindow, time.Second, time.Hour},
 		{"SEND_DEADLINE", s.SendDeadline, time.Second, 7 * 24 * time.Hour},
+		{"SHUTDOWN_DRAIN", s.ShutdownDrain, 0, 5 * time.Minute},
 	} {
 		if d.value < d.min || d.value > d.max {
 			return &Error{d.name, fmt.Sprintf("is out of range: choose from %v to %v", d.min, d.max)}
