@@ -32,6 +32,9 @@ type Options struct {
 	AccountSID string // AC…
 	AuthToken  string // the account's auth token; only letters and digits, as all of Twilio's are
 
+	// APIKeySID and APIKeySecret take the auth token's place in requests, where both are set.
+	APIKeySID, APIKeySecret string
+
 	// APIURL is where Twilio is found, with or without a path prefix: "http://127.0.0.1:4010".
 	// Empty means Twilio's own address, where TWILIO_EDGE and TWILIO_REGION are respected.
 	APIURL string
@@ -83,6 +86,10 @@ func New(o Options) (*Client, error) {
 	if !authTokenPattern.MatchString(o.AuthToken) {
 		return nil, errors.New("carrier: the auth token must consist of letters and digits; copy it from the Twilio Console")
 	}
+	user, password := o.AccountSID, o.AuthToken
+	if o.APIKeySID != "" {
+		user, password = o.APIKeySID, o.APIKeySecret
+	}
 	if o.Timeout < 0 {
 		return nil, fmt.Errorf("carrier: the time-out %s is negative", o.Timeout)
 	}
@@ -101,7 +108,7 @@ func New(o Options) (*Client, error) {
 	return &Client{
 		accountSID: o.AccountSID,
 		authToken:  o.AuthToken,
-		basicAuth:  "Basic " + base64.StdEncoding.EncodeToString([]byte(o.AccountSID+":"+o.AuthToken)),
+		basicAuth:  "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password)),
 		userAgent:  userAgent(o.UserAgent),
 		base:       base,
 		edge:       environment.Edge,

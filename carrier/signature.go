@@ -39,13 +39,18 @@ var (
 //
 // See https://www.twilio.com/docs/usage/webhooks/webhooks-security.
 type SignatureValidator struct {
-	origins []string  // the public URL's scheme, host and path, with and without a port
-	signers sync.Pool // of *signer, for the account's token
+	// PreviousUsed is called when a callback was signed with a previous token. It may be nil.
+	PreviousUsed func()
+
+	origins  []string     // the public URL's scheme, host and path, with and without a port
+	signers  sync.Pool    // of *signer, for the account's token
+	previous []*sync.Pool // of *signer, for the tokens before it
 }
 
 // NewSignatureValidator checks callbacks that are addressed to publicURL, the https base of the
-// API as Twilio sees it, with the account's primary auth token.
-func NewSignatureValidator(authToken, publicURL string) (*SignatureValidator, error) {
+// API as Twilio sees it, with the account's primary auth token. While the token is rotated, some callbacks are signed
+// with the previous one.
+func NewSignatureValidator(authToken, publicURL string, previous ...string) (*SignatureValidator, error) {
 	if authToken == "" {
 		return nil, errors.New("check signatures: the auth token is empty")
 	}
@@ -53,10 +58,16 @@ func NewSignatureValidator(authToken, publicURL string) (*SignatureValidator, er
 	if err != nil {
 		return nil, fmt.Errorf("check signatures: the public URL %w", err)
 	}
-	return &SignatureValidator{
+	v := &SignatureValidator{
 		origins: origins(base),
 		signers: sync.Pool{New: func() any { return newSigner(authToken) }},
-	}, nil
+	}
+	for _, token := range previous {
+		if token != "" {
+			v.previous = append(v.previous, &sync.Pool{New: func() any { return newSigner(token) }})
+		}
+	}
+	return v, nil
 }
 
 // Receive reads a callback's form from the body and checks that Twilio signed it. It fails with
@@ -79,10 +90,21 @@ func (v *SignatureValidator) Receive(r *http.Request) (Form, error) {
 	if err != nil {
 		return nil, ErrCallbackUnparsed
 	}
-	if !v.signed(s, r, form) {
-		return nil, ErrForged
+	if v.signed(s, r, form) {
+		return form, nil
 	}
-	return form, nil
+	for _, signers := range v.previous {
+		before := signers.Get().(*signer)
+		signed := v.signed(before, r, form)
+		signers.Put(before)
+		if signed {
+			if v.PreviousUsed != nil {
+				v.PreviousUsed()
+			}
+			return form, nil
+		}
+	}
+	return nil, ErrForged
 }
 
 // signed reports whether the request's signature is that of its path, its query and the form of its body.

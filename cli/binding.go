@@ -30,10 +30,12 @@ type binding struct {
 // newCarrier makes the client for the account of the settings.
 func newCarrier(s *settings.Settings) (*carrier.Client, error) {
 	return carrier.New(carrier.Options{
-		AccountSID: s.TwilioAccountSID,
-		AuthToken:  s.TwilioAuthToken,
-		APIURL:     s.TwilioAPIURL,
-		UserAgent:  "todoku",
+		AccountSID:   s.TwilioAccountSID,
+		AuthToken:    s.TwilioAuthToken,
+		APIKeySID:    s.TwilioAPIKeySID,
+		APIKeySecret: s.TwilioAPIKeySecret,
+		APIURL:       s.TwilioAPIURL,
+		UserAgent:    "todoku",
 	})
 }
 

@@ -16,7 +16,14 @@ var (
 		Name: "todoku_webhook_rejected_total",
 		Help: "Callbacks that were refused.",
 	}, []string{"reason"})
+	previousTokenTotal = promauto.NewCounter(prometheus.CounterOpts{
+		Name: "todoku_webhook_previous_token_total",
+		Help: "Callbacks that were signed with TWILIO_AUTH_TOKEN_PREVIOUS.",
+	})
 )
+
+// CountPreviousToken counts a callback that was signed with the token before the present one.
+func CountPreviousToken() { previousTokenTotal.Inc() }
 
 func init() {
 	for _, reason := range []string{reasonOff, reasonUnsigned, reasonForged, reasonTooLong, reasonUnreadable, reasonMalformed} {
