@@ -43,7 +43,7 @@ type Worker struct {
 // there too.
 func (w *Worker) Run(ctx context.Context, listener net.Listener) error {
 	health := newHealth(w.Store, w.Starter, w.Log)
-	server := &http.Server{Handler: health.handler(), ReadHeaderTimeout: 5 * time.Second}
+	server := newServer(health.handler())
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 
@@ -63,6 +63,18 @@ func (w *Worker) Run(ctx context.Context, listener net.Listener) error {
 		return w.work(ctx, health)
 	})
 	return g.Wait()
+}
+
+// newServer answers short requests without a body. A client that is slow, or says nothing, holds no connection.
+func newServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+	}
 }
 
 func (w *Worker) work(ctx context.Context, health *health) error {
