@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/settings"
 )
 
 // defaultURL is where `todoku api` listens when it is not told otherwise.
@@ -34,6 +35,7 @@ type connection struct {
 // is none for the key itself: what stands on a command line, every user of the machine can read.
 func addConnectionFlags(cmd *cobra.Command) {
 	cmd.PersistentFlags().String("api-url", "", "the API's base `URL` (else TODOKU_URL, else that of `todoku dev` in this folder)")
+	cmd.PersistentFlags().String("allow-http", "", "the one `host` besides this machine that may get the key over http (else TODOKU_ALLOW_HTTP)")
 	cmd.PersistentFlags().String("api-key-file", "", "a `file` that holds the API key (else TODOKU_API_KEY, TODOKU_API_KEY_FILE, or that of `todoku dev`)")
 }
 
@@ -76,13 +78,23 @@ func findConnection(cmd *cobra.Command) (connection, error) {
 	case c.url == "":
 		c.url, c.origin = defaultURL, originUsual
 	}
-	return c, nil
+	allowed, _ := cmd.Flags().GetString("allow-http")
+	return c, c.checkTransport(cmp.Or(allowed, environment["TODOKU_ALLOW_HTTP"]))
+}
+
+// checkTransport refuses to send the key over a network unencrypted, except to the host that is allowed by name.
+func (c connection) checkTransport(allowed string) error {
+	u, err := url.Parse(c.url)
+	if err != nil || u.Scheme == "https" || settings.Loopback(u.Hostname()) || strings.EqualFold(u.Hostname(), allowed) {
+		return nil // baseURL has found what cannot be read
+	}
+	return usageErrorf("%s (%s) would get the API key unencrypted: write https, or allow it with --allow-http %s", c.url, c.origin, u.Hostname())
 }
 
 // baseURL checks a URL that origin gave, and takes slashes from its end.
 func baseURL(text, origin string) (string, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return "", usageErrorf("%s is no base URL: write http://HOST:PORT or https://HOST", origin)
 	}
 	return strings.TrimRight(text, "/"), nil

@@ -58,6 +58,13 @@ func TestConnectionIsFound(t *testing.T) {
 		{name: "with dev's own address given", dev: true, flags: []string{"--api-url", devURL + "/"}, url: devURL, key: "devkey"},
 		{name: "at the usual place", env: map[string]string{"TODOKU_API_KEY": "k"}, url: defaultURL, key: "k"},
 
+		{name: "over http in this machine's network", env: map[string]string{"TODOKU_URL": "http://[::1]:8080", "TODOKU_API_KEY": "k"}, url: "http://[::1]:8080", key: "k"},
+		{name: "over http where it is allowed", env: map[string]string{"TODOKU_URL": "http://api:8080", "TODOKU_API_KEY": "k", "TODOKU_ALLOW_HTTP": "api"}, url: "http://api:8080", key: "k"},
+		{name: "over http where the flag allows it", env: map[string]string{"TODOKU_URL": "http://api:8080", "TODOKU_API_KEY": "k"}, flags: []string{"--allow-http", "API"}, url: "http://api:8080", key: "k"},
+
+		{name: "over http to another host", env: map[string]string{"TODOKU_URL": "http://api.test", "TODOKU_API_KEY": "k"}, fails: "unencrypted: write https, or allow it with --allow-http api.test"},
+		{name: "over http to another host than is allowed", env: map[string]string{"TODOKU_URL": "http://api.test", "TODOKU_API_KEY": "k", "TODOKU_ALLOW_HTTP": "other.test"}, fails: "unencrypted"},
+		{name: "over http to a name that begins like this machine's", env: map[string]string{"TODOKU_URL": "http://localhost.api.test", "TODOKU_API_KEY": "k"}, fails: "unencrypted"},
 		{name: "not at all", fails: "run `todoku dev` in this folder, or set TODOKU_URL and TODOKU_API_KEY"},
 		{name: "without a key", env: map[string]string{"TODOKU_URL": "https://api.test"}, fails: "no API key for https://api.test"},
 		{name: "elsewhere without dev's key", dev: true, env: map[string]string{"TODOKU_URL": "https://api.test"}, fails: "no API key for https://api.test"},
