@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,17 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/todoku/todoku/api/auth"
 	v1 "github.com/todoku/todoku/api/v1"
 	"github.com/todoku/todoku/migrations"
 	"github.com/todoku/todoku/store"
 )
 
-// An API key is this prefix, by which scanners for leaked secrets can know it, and 256 random bits.
-// Of a stored key only the first keyStart characters are known.
-const (
-	keyPrefix = "tdk_"
-	keyStart  = 8
-)
+// keyStart is how many characters of a stored key are known.
+const keyStart = 8
 
 var scopes = []string{v1.ScopeSend, v1.ScopeRead, v1.ScopeManage, v1.ScopePII}
 
@@ -53,23 +48,25 @@ type shownKey struct {
 	CreatedAt  time.Time  `json:"created_at"`
 	LastUsedAt *time.Time `json:"last_used_at"`
 	RevokedAt  *time.Time `json:"revoked_at"`
+	ExpiresAt  *time.Time `json:"expires_at"`
 }
 
 func showKey(k store.Key) shownKey {
-	return shownKey{ID: k.ID, Name: k.Name, Start: k.Start, Scopes: k.Scopes, CreatedAt: k.CreatedAt, LastUsedAt: k.LastUsedAt, RevokedAt: k.RevokedAt}
+	return shownKey{ID: k.ID, Name: k.Name, Start: k.Start, Scopes: k.Scopes, CreatedAt: k.CreatedAt, LastUsedAt: k.LastUsedAt, RevokedAt: k.RevokedAt, ExpiresAt: k.ExpiresAt}
 }
 
 func newKeyAdd() *cobra.Command {
-	var name string
+	var name, expires string
 	var wanted []string
 	cmd := &cobra.Command{
-		Use:   "add --name NAME --scope SCOPE,…",
+		Use:   "add --name NAME --scope SCOPE,… [--expires WHEN]",
 		Short: "Make a key and print it, this once",
 		Long: `Make a key and print it, this once: only its hash is stored.
 
 The key alone goes to standard output, so that it can be put where it belongs without being seen.`,
 		Example: `  todoku key add --name shop --scope send,read
-  todoku key add --name backoffice --scope read,pii > backoffice.key`,
+  todoku key add --name backoffice --scope read,pii > backoffice.key
+  todoku key add --name audit --scope read --expires 90d`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if name = strings.TrimSpace(name); name == "" {
@@ -79,14 +76,22 @@ The key alone goes to standard output, so that it can be put where it belongs wi
 			if err != nil {
 				return err
 			}
+			zone, err := timezone()
+			if err != nil {
+				return err
+			}
+			until, err := parseExpiry(expires, zone, time.Now())
+			if err != nil {
+				return err
+			}
 			ledger, err := openStore(cmd)
 			if err != nil {
 				return err
 			}
 			defer ledger.Close()
-			key := newKey()
+			key := auth.NewKey()
 			hash := sha256.Sum256([]byte(key))
-			added, err := ledger.AddKey(cmd.Context(), name, hash[:], key[:keyStart], granted)
+			added, err := ledger.AddKey(cmd.Context(), name, hash[:], key[:keyStart], granted, until)
 			if err != nil {
 				return err
 			}
@@ -101,15 +106,37 @@ The key alone goes to standard output, so that it can be put where it belongs wi
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "who or what the key is for")
+	cmd.Flags().StringVar(&expires, "expires", "", "when it stops working: a duration such as 90d, or its last day (default never)")
 	cmd.Flags().StringSliceVar(&wanted, "scope", nil, "what it may do: "+strings.Join(scopes, ", "))
 	requireFlags(cmd, "name", "scope")
 	return cmd
 }
 
-func newKey() string {
-	var random [32]byte
-	rand.Read(random[:]) // never fails
-	return keyPrefix + base64.RawURLEncoding.EncodeToString(random[:])
+// parseExpiry reads the time after which a key is not valid, as a duration from now or as a date.
+func parseExpiry(text string, zone *time.Location, now time.Time) (expires *time.Time, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	var at time.Time
+	days, inDays := strings.CutSuffix(text, "d")
+	n, notNumber := strconv.Atoi(days)
+	after, notDuration := time.ParseDuration(text)
+	switch {
+	case inDays && notNumber == nil && n <= 36_500:
+		at = now.AddDate(0, 0, n)
+	case notDuration == nil:
+		at = now.Add(after)
+	default:
+		if at, err = time.ParseInLocation(time.DateOnly, text, zone); err == nil {
+			at = at.AddDate(0, 0, 1) // its last day counts
+		} else if at, err = time.Parse(time.RFC3339, text); err != nil {
+			return nil, usageErrorf("--expires cannot be read: write a duration such as 90d or 12h, the last day such as 2027-03-31, or a time such as 2027-03-31T18:00:00+09:00")
+		}
+	}
+	if !at.After(now) {
+		return nil, usageErrorf("--expires has passed already: choose a time to come")
+	}
+	return &at, nil
 }
 
 // orderScopes checks the scopes and gives each once, in their usual order.
@@ -162,10 +189,10 @@ func newKeyList() *cobra.Command {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "there are no keys: make one with `todoku key add`")
 				return err
 			}
-			rows := newTable("ID", "NAME", "KEY", "SCOPES", "CREATED", "LAST USED", "REVOKED")
+			rows := newTable("ID", "NAME", "KEY", "SCOPES", "CREATED", "LAST USED", "EXPIRES", "REVOKED")
 			for _, k := range keys {
 				rows.add(strconv.FormatInt(k.ID, 10), k.Name, k.Start+"…", strings.Join(k.Scopes, ","),
-					k.CreatedAt.In(zone).Format(timeLayout), timeOr(k.LastUsedAt, zone, "never"), timeOr(k.RevokedAt, zone, "no"))
+					k.CreatedAt.In(zone).Format(timeLayout), timeOr(k.LastUsedAt, zone, "never"), timeOr(k.ExpiresAt, zone, "never"), timeOr(k.RevokedAt, zone, "no"))
 			}
 			return rows.print(cmd.OutOrStdout())
 		},

@@ -33,7 +33,7 @@ func TestKeyIsPrintedOnceAndStoredAsItsHash(t *testing.T) {
 	term := newTerminal(t)
 	ledger := withLedger(t)
 	code, out, errOut := term.run("key", "add", "--name", "shop", "--scope", "read,send", "--scope", "read")
-	if code != exitDone || !regexp.MustCompile(`^tdk_[A-Za-z0-9_-]{43}\n$`).MatchString(out) {
+	if code != exitDone || !regexp.MustCompile(`^tdk_[A-Za-z0-9_-]{49}\n$`).MatchString(out) {
 		t.Fatalf("it ends with %d and prints %q and %q", code, out, errOut)
 	}
 	if !strings.Contains(errOut, "key 1 for shop may: send, read") {

@@ -18,15 +18,18 @@ type Key struct {
 	CreatedAt  time.Time
 	LastUsedAt *time.Time
 	RevokedAt  *time.Time
+	ExpiresAt  *time.Time
+	Expired    bool // by the database's clock
 }
 
-const keyColumns = `id, name, key_start, scopes, created_at, last_used_at, revoked_at`
+const keyColumns = `id, name, key_start, scopes, created_at, last_used_at, revoked_at, expires_at,
+	coalesce(expires_at <= now(), false)`
 
-// AddKey stores the hash of a new key.
-func (s *Store) AddKey(ctx context.Context, name string, hash []byte, start string, scopes []string) (Key, error) {
+// AddKey stores the hash of a new key. It expires at the given time; nil: never.
+func (s *Store) AddKey(ctx context.Context, name string, hash []byte, start string, scopes []string, expires *time.Time) (Key, error) {
 	key, err := one(ctx, s, pgx.RowToStructByPos[Key], `
-		INSERT INTO api_keys (name, key_hash, key_start, scopes) VALUES ($1, $2, $3, $4)
-		RETURNING `+keyColumns, name, hash, start, scopes)
+		INSERT INTO api_keys (name, key_hash, key_start, scopes, expires_at) VALUES ($1, $2, $3, $4, $5)
+		RETURNING `+keyColumns, name, hash, start, scopes, expires)
 	return key, keyError("add key", err)
 }
 
@@ -36,16 +39,16 @@ func (s *Store) Keys(ctx context.Context) ([]Key, error) {
 	return keys, keyError("list keys", err)
 }
 
-// KeyByHash finds a key that is not revoked and notes, at most once a minute, that it was used. The
+// KeyByHash finds a key, revoked or expired as it may be, and notes at most once a minute that a valid one was used. The
 // error is ErrNotFound when there is none.
 func (s *Store) KeyByHash(ctx context.Context, hash []byte) (Key, error) {
 	key, err := one(ctx, s, pgx.RowToStructByPos[Key], `
 		WITH used AS (
 			UPDATE api_keys SET last_used_at = now()
-			WHERE key_hash = $1 AND revoked_at IS NULL
+			WHERE key_hash = $1 AND revoked_at IS NULL AND coalesce(expires_at > now(), true)
 				AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
 		)
-		SELECT `+keyColumns+` FROM api_keys WHERE key_hash = $1 AND revoked_at IS NULL`, hash)
+		SELECT `+keyColumns+` FROM api_keys WHERE key_hash = $1`, hash)
 	return key, keyError("find key", err)
 }
 

@@ -26,7 +26,7 @@ import (
 
 const (
 	// Key is the value of TODOKU_API_KEY: send, read, manage.
-	Key = "apitestkey"
+	Key = "apitestkey-of-no-installation-at-all"
 	// AuthToken is what callbacks are signed with.
 	AuthToken = "apitesttoken"
 	// PublicURL is where Twilio is told to call; the tests' server is behind it.
@@ -138,7 +138,7 @@ func open(t testing.TB, databaseURL string) *store.Store {
 func (a *API) AddKey(key string, scopes ...string) store.Key {
 	a.t.Helper()
 	hash := sha256.Sum256([]byte(key))
-	added, err := a.Store.AddKey(a.t.Context(), key, hash[:], key[:4], scopes)
+	added, err := a.Store.AddKey(a.t.Context(), key, hash[:], key[:4], scopes, nil)
 	if err != nil {
 		a.t.Fatal(err)
 	}

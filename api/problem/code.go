@@ -24,6 +24,7 @@ const (
 	KeyMissing              Code = "key_missing"
 	KeyInvalid              Code = "key_invalid"
 	ScopeMissing            Code = "scope_missing"
+	TooManyWrongKeys        Code = "too_many_wrong_keys"
 	UnsignedCallback        Code = "callback_unsigned"
 	ForgedCallback          Code = "callback_forged"
 	CallbacksOff            Code = "callbacks_off"
@@ -110,6 +111,8 @@ const (
 const (
 	Internal            Code = "internal_error"
 	DatabaseUnavailable Code = "database_unavailable"
+	UploadsBusy         Code = "uploads_busy"
+	ReadsBusy           Code = "reads_busy"
 	Stopping            Code = "stopping"
 )
 
@@ -263,6 +266,9 @@ var Codes = []Entry{
 	{notify.CodePlaceholderBadName, http.StatusUnprocessableEntity, "A placeholder's name is not one", "Use letters, digits and underscores."},
 
 	{Internal, http.StatusInternalServerError, "Something went wrong", "Try again; if it stays, tell the operator the X-Request-Id."},
+	{TooManyWrongKeys, http.StatusTooManyRequests, "Too many wrong API keys came from this address", "Check the key, and try again after the seconds in Retry-After."},
+	{UploadsBusy, http.StatusServiceUnavailable, "Too much is being uploaded", "Try again after the seconds in Retry-After."},
+	{ReadsBusy, http.StatusServiceUnavailable, "Too much is being read", "Try again after the seconds in Retry-After, and ask less often."},
 	{DatabaseUnavailable, http.StatusServiceUnavailable, "The database cannot be reached", "Try again after the seconds in Retry-After."},
 	{Stopping, http.StatusServiceUnavailable, "This process is being stopped", "Try again after the seconds in Retry-After: another one answers then."},
 }

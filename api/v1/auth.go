@@ -6,14 +6,20 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"math"
+	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/todoku/todoku/api/auth"
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/store"
 )
@@ -27,16 +33,41 @@ const (
 )
 
 // keyMemory is how long a key that was found is not looked for again. A revoked key stops working
-// within it.
+// within it; one that expires, at its time.
 const keyMemory = 10 * time.Second
+
+// Why keys are refused: the values of a metric's label.
+const (
+	keyMissing  = "missing"
+	keyMistyped = "mistyped"
+	keyUnknown  = "unknown"
+	keyRevoked  = "revoked"
+	keyExpired  = "expired"
+	keyScope    = "scope_missing"
+	keyLimited  = "too_many_wrong"
+)
+
+var refusedKeys = promauto.NewCounterVec(prometheus.CounterOpts{
+	Name: "todoku_refused_keys_total",
+	Help: "Requests whose API key was refused.",
+}, []string{"kind"})
+
+func init() {
+	for _, kind := range []string{keyMissing, keyMistyped, keyUnknown, keyRevoked, keyExpired, keyScope, keyLimited} {
+		refusedKeys.WithLabelValues(kind) // so that each is 0 and not absent before the first one
+	}
+}
 
 // gate lets a request pass whose key has the scope that its operation asks for.
 type gate struct {
 	api *API
 	own *[sha256.Size]byte // the hash of TODOKU_API_KEY; nil when it is not set
 
-	mu    sync.Mutex
-	found map[[sha256.Size]byte]foundKey
+	guesses auth.Guesses
+
+	mu      sync.Mutex
+	found   map[[sha256.Size]byte]foundKey
+	genuine map[[sha256.Size]byte]struct{} // were valid once, so they are no guesses: a few for each key that was made
 }
 
 type foundKey struct {
@@ -51,7 +82,7 @@ type caller struct {
 }
 
 func newGate(a *API) *gate {
-	g := &gate{api: a, found: make(map[[sha256.Size]byte]foundKey)}
+	g := &gate{api: a, found: make(map[[sha256.Size]byte]foundKey), genuine: make(map[[sha256.Size]byte]struct{})}
 	if a.Settings.APIKey != "" {
 		own := sha256.Sum256([]byte(a.Settings.APIKey))
 		g.own = &own
@@ -70,10 +101,7 @@ func callerOf(ctx context.Context) caller {
 func seesNumbers(ctx context.Context) bool { return slices.Contains(callerOf(ctx).scopes, ScopePII) }
 
 func (g *gate) pass(ctx huma.Context, next func(huma.Context)) {
-	found, err := g.caller(ctx.Context(), ctx.Header("Authorization"))
-	if err == nil {
-		err = require(found.scopes, ctx.Operation().Security[0][bearer])
-	}
+	found, err := g.admit(ctx.Context(), ctx.Header("Authorization"), humagin.Unwrap(ctx).ClientIP(), ctx.Operation().Security[0][bearer])
 	if err != nil {
 		refuse(ctx, err)
 		return
@@ -83,10 +111,22 @@ func (g *gate) pass(ctx huma.Context, next func(huma.Context)) {
 
 var ownScopes = []string{ScopeSend, ScopeRead, ScopeManage}
 
-// caller finds whose key it is and what it may do. Its error is a problem.
-func (g *gate) caller(ctx context.Context, authorization string) (caller, error) {
+// admit finds whose key it is and requires the scopes. Its error is a problem.
+func (g *gate) admit(ctx context.Context, authorization, address string, scopes []string) (caller, error) {
+	found, err := g.caller(ctx, authorization, auth.Source(address))
+	if err != nil {
+		return caller{}, err
+	}
+	return found, require(found.scopes, scopes)
+}
+
+// caller finds whose key it is and what it may do. Its error is a problem. A source that sends many wrong keys has to
+// wait before another one is looked for. Keys that were valid before are let through, for many clients may share
+// the address of a proxy.
+func (g *gate) caller(ctx context.Context, authorization string, source netip.Prefix) (caller, error) {
 	scheme, key, _ := strings.Cut(authorization, " ")
 	if key = strings.TrimSpace(key); key == "" || !strings.EqualFold(scheme, "Bearer") {
+		refusedKeys.WithLabelValues(keyMissing).Inc()
 		return caller{}, problem.New(problem.KeyMissing, "the request has no API key: send the header Authorization: Bearer KEY").
 			WithHeader("WWW-Authenticate", `Bearer realm="todoku"`)
 	}
@@ -97,17 +137,47 @@ func (g *gate) caller(ctx context.Context, authorization string) (caller, error)
 	if found, ok := g.remembered(hash); ok {
 		return found, nil
 	}
+	if wait := g.guesses.Wait(source); wait > 0 && !g.wasValid(hash) {
+		refusedKeys.WithLabelValues(keyLimited).Inc()
+		seconds := int(math.Ceil(wait.Seconds()))
+		return caller{}, problem.New(problem.TooManyWrongKeys, "too many wrong API keys came from this address: check the key, and try again after the seconds in Retry-After").
+			WithHeader("Retry-After", strconv.Itoa(seconds))
+	}
+	if auth.Mistyped(key) {
+		return caller{}, g.wrong(source, keyMistyped, "the API key has a typing error, or was cut off: copy all of it again")
+	}
 	stored, err := g.api.Store.KeyByHash(ctx, hash[:])
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return caller{}, problem.New(problem.KeyInvalid, "the API key is not valid, or was revoked: check it, or make a new one with `todoku key add`").
-			WithHeader("WWW-Authenticate", `Bearer realm="todoku", error="invalid_token"`)
+		return caller{}, g.wrong(source, keyUnknown, "the API key is not valid: check it, or make a new one with `todoku key add`")
 	case err != nil:
 		return caller{}, g.api.fail(ctx, err)
+	case stored.RevokedAt != nil:
+		return caller{}, g.wrong(source, keyRevoked, "the API key was revoked: make a new one with `todoku key add`")
+	case stored.Expired:
+		return caller{}, g.wrong(source, keyExpired, "the API key has expired: make a new one with `todoku key add`")
 	}
 	found := caller{stored.ID, stored.Scopes}
-	g.remember(hash, found)
+	until := time.Now().Add(keyMemory)
+	if stored.ExpiresAt != nil && stored.ExpiresAt.Before(until) {
+		until = *stored.ExpiresAt
+	}
+	g.remember(hash, found, until)
 	return found, nil
+}
+
+// wrong counts a key that is refused and answers.
+func (g *gate) wrong(source netip.Prefix, kind, detail string) error {
+	g.guesses.Wrong(source)
+	refusedKeys.WithLabelValues(kind).Inc()
+	return problem.New(problem.KeyInvalid, detail).WithHeader("WWW-Authenticate", `Bearer realm="todoku", error="invalid_token"`)
+}
+
+func (g *gate) wasValid(hash [sha256.Size]byte) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, was := g.genuine[hash]
+	return was
 }
 
 func (g *gate) remembered(hash [sha256.Size]byte) (caller, bool) {
@@ -118,7 +188,7 @@ func (g *gate) remembered(hash [sha256.Size]byte) (caller, bool) {
 }
 
 // remember also forgets what is too old, so the memory is no larger than the number of keys in use.
-func (g *gate) remember(hash [sha256.Size]byte, by caller) {
+func (g *gate) remember(hash [sha256.Size]byte, by caller, until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
@@ -127,12 +197,14 @@ func (g *gate) remember(hash [sha256.Size]byte, by caller) {
 			delete(g.found, h)
 		}
 	}
-	g.found[hash] = foundKey{by, now.Add(keyMemory)}
+	g.found[hash] = foundKey{by, until}
+	g.genuine[hash] = struct{}{}
 }
 
 func require(have, need []string) error {
 	for _, scope := range need {
 		if !slices.Contains(have, scope) {
+			refusedKeys.WithLabelValues(keyScope).Inc()
 			return problem.Newf(problem.ScopeMissing, "the API key lacks the scope %s: use a key that has it", scope).
 				WithHeader("WWW-Authenticate", fmt.Sprintf(`Bearer realm="todoku", error="insufficient_scope", scope=%q`, scope))
 		}
