@@ -36,7 +36,7 @@ type Starter interface {
 	Ping(ctx context.Context) error
 }
 
-// Deps are what a Server works with; all are needed but DrainDelay.
+// Deps are what a Server works with; all are needed but DrainDelay and Ops.
 type Deps struct {
 	Store    *store.Store
 	Starter  Starter
@@ -45,6 +45,9 @@ type Deps struct {
 	// DrainDelay is how long a server that was told to stop still takes requests while /readyz says
 	// 503, for load balancers and for clients whose connections it asks to end. Default: 0.
 	DrainDelay time.Duration
+	// Ops is the listener for /metrics and /docs, and for /healthz and /readyz too. Default: all are on the listener
+	// of the API.
+	Ops net.Listener
 }
 
 const (
@@ -64,6 +67,7 @@ const (
 type Server struct {
 	deps      Deps
 	engine    *gin.Engine
+	ops       *gin.Engine // health, metrics and docs on a listener of their own; nil: engine has them
 	resources *v1.API
 	starts    *background.Tasks
 	signals   *background.Tasks
@@ -105,8 +109,14 @@ func New(deps Deps) (*Server, error) {
 	}).Register(s.engine)
 
 	s.health.register(s.engine)
-	s.engine.GET("/metrics", gin.WrapH(promhttp.Handler()))
-	if err := registerDocs(s.engine, description); err != nil {
+	operations := s.engine
+	if deps.Ops != nil {
+		s.ops = s.newEngine()
+		operations = s.ops
+		s.health.register(operations)
+	}
+	operations.GET("/metrics", gin.WrapH(promhttp.Handler()))
+	if err := registerDocs(operations, description); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -117,10 +127,11 @@ func newValidator(s *settings.Settings) (*carrier.SignatureValidator, error) {
 	if s.PublicURL == "" || s.TwilioAuthToken == "" {
 		return nil, nil
 	}
-	validator, err := carrier.NewSignatureValidator(s.TwilioAuthToken, s.PublicURL)
+	validator, err := carrier.NewSignatureValidator(s.TwilioAuthToken, s.PublicURL, s.TwilioAuthTokenPrevious)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the webhooks: %w", err)
 	}
+	validator.PreviousUsed = webhook.CountPreviousToken
 	return validator, nil
 }
 
@@ -129,7 +140,8 @@ func (s *Server) newEngine() *gin.Engine {
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false
-	_ = engine.SetTrustedProxies(nil) // fails only on a malformed list; with none, no header says who the client is
+	_ = engine.SetTrustedProxies(s.deps.Settings.TrustedProxies) // they were checked; without any, no header says who the client is
+	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
 	engine.Use(identify, observe(s.deps.Logger), s.leave, limit, recoverPanics(s.deps.Logger), wholeQuery)
 	engine.NoRoute(func(c *gin.Context) {
 		problem.Write(c.Writer, problem.New(problem.RouteNotFound, "there is nothing at this address: see /docs"))
@@ -155,7 +167,29 @@ func (s *Server) leave(c *gin.Context) {
 }
 
 // ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.engine.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(s.engine, w, r) }
+
+func (s *Server) serve(engine *gin.Engine, w http.ResponseWriter, r *http.Request) {
+	body := readToItsEnd(r)
+	engine.ServeHTTP(w, r)
+	if s.draining.Load() {
+		body.discard(w, discardLimitAtStop)
+	} else {
+		body.discard(w, discardLimit)
+	}
+}
+
+func (s *Server) newHTTPServer(engine *gin.Engine) *http.Server {
+	return &http.Server{
+		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(engine, w, r) }),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.deps.Logger.Handler(), slog.LevelDebug), // what clients do to connections
+	}
+}
 
 // Run serves on the listener until ctx ends, and then stops without losing anything. At first /readyz
 // says 503, and each connection is closed after its next answer. After DrainDelay no new connections
@@ -163,16 +197,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.engine.Se
 // flight are finished, and so are the starts and signals that they set off, all within 20 s. It returns nil
 // after a clean stop.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
-	server := &http.Server{
-		Handler:           s,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(s.deps.Logger.Handler(), slog.LevelDebug), // what clients do to connections
-		ConnState:         s.busy.follow,
+	if ops := s.deps.Ops; ops != nil {
+		operations := s.newHTTPServer(s.ops)
+		defer operations.Close()
+		go func() {
+			if err := operations.Serve(ops); !errors.Is(err, http.ErrServerClosed) {
+				s.deps.Logger.Error("health, metrics and docs are not served any more", "error", err)
+			}
+		}()
 	}
+	server := s.newHTTPServer(s.engine)
+	server.ConnState = s.busy.follow
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	select {

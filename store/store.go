@@ -84,6 +84,9 @@ func Open(ctx context.Context, url string) (*Store, error) {
 // Close waits for running statements and closes every connection.
 func (s *Store) Close() { s.pool.Close() }
 
+// MaxConnections is how many connections the store opens at most.
+func (s *Store) MaxConnections() int { return int(s.pool.Config().MaxConns) }
+
 // IsOutage reports whether err says that the database could not be reached or is shutting down, so
 // that the same call may succeed later. Nothing is known of what a statement that failed so has done.
 func IsOutage(err error) bool {

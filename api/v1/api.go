@@ -56,6 +56,9 @@ type API struct {
 	surge   surge
 	gate    *gate
 	uploads chan struct{} // one for each upload that is being read and written
+	reads   *reads
+
+	receiving uploadRoom
 
 	leaving   chan struct{} // closed by Leave
 	leaveOnce sync.Once
@@ -65,7 +68,8 @@ type API struct {
 func (a *API) Register(to huma.API) {
 	a.accepts = group.NewWriter(group.Prompt, a.Store.AcceptAll, store.IsOutage)
 	a.gate, a.leaving = newGate(a), make(chan struct{})
-	to.UseMiddleware(a.gate.pass, eachOnce, onlyJSON)
+	a.reads = newReads(a.Store)
+	to.UseMiddleware(a.gate.pass, a.reads.limit, eachOnce, onlyJSON)
 	a.registerNotifications(to)
 	a.registerBatches(to)
 	a.registerTemplates(to)
@@ -94,7 +98,7 @@ func operation(id, method, path, tag, scope, summary, description string, errs .
 		OperationID: id, Method: method, Path: "/api/v1" + path, Tags: []string{tag},
 		Summary: summary, Description: description,
 		Security: []map[string][]string{{bearer: {scope}}},
-		Errors:   append([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusServiceUnavailable}, errs...),
+		Errors:   append([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusServiceUnavailable}, errs...),
 
 		SkipValidateBody:             true, // body reads and checks it
 		MaxBodyBytes:                 problem.MaxBodyBytes + 1,
@@ -110,6 +114,9 @@ func withBody(op huma.Operation) huma.Operation {
 
 // fail turns an error of the store into an answer and, where it is our fault, a line in the log.
 func (a *API) fail(ctx context.Context, err error) error {
+	if answer, ok := errors.AsType[*problem.Problem](err); ok {
+		return answer
+	}
 	if store.IsOutage(err) {
 		a.Logger.WarnContext(ctx, "database unavailable", "error", err)
 		return problem.Unavailable()

@@ -89,7 +89,7 @@ func (a *API) batch(ctx context.Context, in *batchInput) (*batchOutput, error) {
 
 // findBatch reads a batch. Its error is an answer.
 func (a *API) findBatch(ctx context.Context, id uuid.UUID) (store.Batch, error) {
-	b, err := a.Store.Batch(ctx, id)
+	b, err := a.reads.batches.fresh(ctx, id)
 	if err != nil {
 		return b, a.batchProblem(ctx, err)
 	}

@@ -82,8 +82,8 @@ func (a *API) nextProgress(ctx context.Context, id uuid.UUID) (store.Batch, erro
 			return store.Batch{}, errLeaving
 		case <-time.After(progressInterval):
 		}
-		b, err := a.Store.Batch(ctx, id)
-		if !store.IsOutage(err) {
+		b, err := a.reads.batches.recent(ctx, id, progressInterval*9/10)
+		if !store.IsOutage(err) && !errors.As(err, new(*problem.Problem)) {
 			return b, err
 		}
 	}

@@ -33,6 +33,10 @@ func (a *API) batchResults(c *gin.Context) error {
 	if _, err := a.findBatch(ctx, id); err != nil {
 		return err
 	}
+	if err := takeTurn(ctx, a.reads.exports); err != nil {
+		return err
+	}
+	defer func() { <-a.reads.exports }()
 	language := notify.MatchLanguage(c.GetHeader("Accept-Language"))
 	c.Header("Content-Language", string(language))
 	c.Header("Vary", "Accept-Language")

@@ -35,7 +35,20 @@ type checkedRows[T any] struct {
 	first    []store.Rejected
 }
 
-const rowsInPart = 256
+// A part is what is checked at once: so many rows, or the first that come to so many bytes.
+const (
+	rowsInPart  = 256
+	bytesInPart = 256 << 10
+)
+
+// rowBytes is about what a row takes in memory.
+func rowBytes(r notify.Recipient) int {
+	n := len(r.To)
+	for name, value := range r.Params {
+		n += len(name) + len(value)
+	}
+	return n
+}
 
 // checkRows begins to read and check. It ends with ctx.
 func checkRows[T any](ctx context.Context, source recipientSource, check func(notify.Recipient) checkedRow[T]) *checkedRows[T] {
@@ -69,12 +82,13 @@ func checkRows[T any](ctx context.Context, source recipientSource, check func(no
 		defer close(work)
 		for ended := false; !ended; {
 			j := job{done: make(chan []checkedRow[T], 1)}
-			for len(j.rows)+len(j.bad) < rowsInPart && !ended {
+			for size := 0; len(j.rows)+len(j.bad) < rowsInPart && size < bytesInPart && !ended; {
 				row, err := source.Read()
 				var bad *rowError
 				switch {
 				case err == nil:
 					j.rows = append(j.rows, row)
+					size += rowBytes(row)
 					continue
 				case errors.Is(err, io.EOF):
 					ended = true

@@ -25,6 +25,10 @@ func (a *API) exportMembers(c *gin.Context) error {
 	if _, err := a.Store.RecipientList(ctx, id); err != nil {
 		return a.listProblem(ctx, err)
 	}
+	if err := takeTurn(ctx, a.reads.exports); err != nil {
+		return err
+	}
+	defer func() { <-a.reads.exports }()
 	params, err := a.Store.ListParams(ctx, id)
 	if err != nil {
 		return a.fail(ctx, err)

@@ -35,10 +35,7 @@ const streamLimit = time.Hour
 // returns.
 func (a *API) guarded(scope string, handle func(*gin.Context) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		found, err := a.gate.caller(c.Request.Context(), c.GetHeader("Authorization"))
-		if err == nil {
-			err = require(found.scopes, []string{scope})
-		}
+		found, err := a.gate.admit(c.Request.Context(), c.GetHeader("Authorization"), c.ClientIP(), []string{scope})
 		if err == nil {
 			c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), callerKey{}, found))
 			timeouts := http.NewResponseController(c.Writer)

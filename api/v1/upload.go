@@ -21,7 +21,11 @@ func (a *API) upload(c *gin.Context) (isCSV bool, body *spool, err error) {
 	if isCSV, err = uploadMedia(c.Request); err != nil {
 		return isCSV, nil, err
 	}
-	if body, err = newSpool(c.Writer, c.Request); err != nil {
+	place, err := a.receiving.enter(callerOf(ctx).keyID)
+	if err != nil {
+		return isCSV, nil, err
+	}
+	if body, err = newSpool(c.Writer, c.Request, place); err != nil {
 		return isCSV, nil, a.uploadFailed(ctx, err)
 	}
 	if isCSV {

@@ -31,6 +31,7 @@ func jsonMembers(body *spool, many string) (members map[string]jsontext.Value, h
 		return nil, false, malformed(err)
 	}
 	members = map[string]jsontext.Value{}
+	kept := 0 // bytes of members, all in memory
 	for decoder.PeekKind() != '}' {
 		token, err := decoder.ReadToken()
 		if err != nil {
@@ -48,7 +49,10 @@ func jsonMembers(body *spool, many string) (members map[string]jsontext.Value, h
 		switch {
 		case err != nil:
 			return nil, false, malformed(err)
+		case name != many && kept+len(name)+len(value) > maxUploadValue:
+			return nil, false, problem.Newf(problem.RequestTooLarge, "the fields of the body beside %s are over %d bytes together: shorten them", many, maxUploadValue)
 		case name != many:
+			kept += len(name) + len(value)
 			members[name] = value.Clone()
 		case value.Kind() != 'n':
 			return nil, false, problem.Only(pointerTo("", many), problem.WrongType, "expected an array")
