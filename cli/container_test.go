@@ -49,7 +49,13 @@ func TestStaticBinaryAcceptsABatchInAnEmptyRoot(t *testing.T) {
 	}
 
 	var said bytes.Buffer
-	if err := start(&said).Run(); err == nil || strings.Count(said.String(), "\n") != 1 || !strings.Contains(said.String(), "TMPDIR") {
+	refusing := start(&said)
+	if err := refusing.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop := time.AfterFunc(time.Minute, func() { _ = refusing.Process.Kill() }) // a process that starts is the failure
+	defer stop.Stop()
+	if err := refusing.Wait(); err == nil || strings.Count(said.String(), "\n") != 1 || !strings.Contains(said.String(), "TMPDIR") {
 		t.Errorf("without a temporary folder it ends with %v and says %q", err, said.String())
 	}
 

@@ -40,7 +40,11 @@ func Source(address string) netip.Prefix {
 func (g *Guesses) Wait(source netip.Prefix) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return max(time.Until(g.sources[source])-(guessBurst-1)*guessPause, 0)
+	restored, counted := g.sources[source]
+	if !counted {
+		return 0
+	}
+	return max(time.Until(restored)-(guessBurst-1)*guessPause, 0)
 }
 
 // Wrong counts a wrong key.
