@@ -41,6 +41,10 @@ func (b *incoming) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close leaves the body open: whoever reads a part of it closes it, and the rest is still to be read. The server
+// closes it at the end.
+func (b *incoming) Close() error { return nil }
+
 // discard sends the answer and then reads what is left of the body, within limits.
 func (b *incoming) discard(w http.ResponseWriter, limit time.Duration) {
 	if b == nil || b.ended {

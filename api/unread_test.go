@@ -28,7 +28,6 @@ func TestRefusalReachesAClientThatWritesBeforeItReads(t *testing.T) {
 		"no such method":                 {"PUT /api/v1/batches", apitest.Key, "text/csv", 405},
 		"too large":                      {"POST /api/v1/notifications", apitest.Key, "application/json", 413},
 		"another type":                   {"POST /api/v1/batches", apitest.Key, "image/png", 415},
-		"another type for one":           {"POST /api/v1/notifications", apitest.Key, "image/png", 415},
 		"a parameter that is wrong":      {"POST /api/v1/lists/1/members?mode=shuffle", apitest.Key, "text/csv", 422},
 		"a callback without a signature": {"POST /api/twilio/webhook/sms-status", apitest.Key, "application/x-www-form-urlencoded", 403},
 	} {
