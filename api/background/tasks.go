@@ -3,6 +3,9 @@ package background
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 )
 
@@ -49,9 +52,19 @@ func (t *Tasks) Submit(do func(context.Context)) bool {
 
 func (t *Tasks) run(do func(context.Context)) {
 	for do != nil {
-		do(t.ctx)
+		t.runOne(do)
 		do = t.next()
 	}
+}
+
+// runOne logs a panic, without its value, which may be a number. It would end the process.
+func (t *Tasks) runOne(do func(context.Context)) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			slog.Error("panic beside the requests", "type", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
+		}
+	}()
+	do(t.ctx)
 }
 
 // next takes the longest waiting task, or gives the place back.

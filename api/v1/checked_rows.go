@@ -3,8 +3,10 @@ package v1
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
+	"runtime/debug"
 
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/notify"
@@ -71,7 +73,7 @@ func checkRows[T any](ctx context.Context, source recipientSource, check func(no
 						checked = append(checked, j.bad[next])
 						next++
 					}
-					checked = append(checked, check(row))
+					checked = append(checked, checkOne(check, row))
 				}
 				j.done <- append(checked, j.bad[next:]...)
 			}
@@ -83,7 +85,7 @@ func checkRows[T any](ctx context.Context, source recipientSource, check func(no
 		for ended := false; !ended; {
 			j := job{done: make(chan []checkedRow[T], 1)}
 			for size := 0; len(j.rows)+len(j.bad) < rowsInPart && size < bytesInPart && !ended; {
-				row, err := source.Read()
+				row, err := readOne(source)
 				var bad *rowError
 				switch {
 				case err == nil:
@@ -109,6 +111,31 @@ func checkRows[T any](ctx context.Context, source recipientSource, check func(no
 		}
 	}()
 	return &checkedRows[T]{parts: parts}
+}
+
+// checkOne makes an error of a panic, which would end the process and not only the request.
+func checkOne[T any](check func(notify.Recipient) checkedRow[T], row notify.Recipient) (checked checkedRow[T]) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			checked = checkedRow[T]{fatal: panicked(cause)}
+		}
+	}()
+	return check(row)
+}
+
+// readOne does the same for reading.
+func readOne(source recipientSource) (row notify.Recipient, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = panicked(cause)
+		}
+	}()
+	return source.Read()
+}
+
+// panicked describes a panic without its value, which may be a number.
+func panicked(cause any) error {
+	return fmt.Errorf("panic in the rows of a request: %T\n%s", cause, debug.Stack())
 }
 
 // next gives the next row that is right, and false after the last one.

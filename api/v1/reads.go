@@ -2,7 +2,9 @@ package v1
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -147,7 +149,7 @@ func (r *batchReads) start(id uuid.UUID, read *batchRead) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), sharedReadLimit)
 		defer cancel()
-		batch, err := r.read(ctx, id)
+		batch, err := r.readOne(ctx, id)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		read.batch, read.err, read.ended = batch, err, true
@@ -157,6 +159,16 @@ func (r *batchReads) start(id uuid.UUID, read *batchRead) {
 			read.next = nil
 		}
 	}()
+}
+
+// readOne makes an error of a panic, which would end the process and not only the requests.
+func (r *batchReads) readOne(ctx context.Context, id uuid.UUID) (batch store.Batch, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic while a batch is read: %T\n%s", cause, debug.Stack())
+		}
+	}()
+	return r.read(ctx, id)
 }
 
 // sharedReadLimit bounds a statement that no single request waits for alone.
