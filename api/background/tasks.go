@@ -3,10 +3,10 @@ package background
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
+
+	"github.com/todoku/todoku/panics"
 )
 
 // Tasks runs functions beside the requests, a bounded number at a time. What finds no place is
@@ -57,14 +57,11 @@ func (t *Tasks) run(do func(context.Context)) {
 	}
 }
 
-// runOne logs a panic, without its value, which may be a number. It would end the process.
+// runOne logs a panic, which would end the process.
 func (t *Tasks) runOne(do func(context.Context)) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			slog.Error("panic beside the requests", "type", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
-		}
-	}()
-	do(t.ctx)
+	if err := panics.Catch(func() error { do(t.ctx); return nil }); err != nil {
+		slog.Error("a task beside the requests failed", "error", err)
+	}
 }
 
 // next takes the longest waiting task, or gives the place back.

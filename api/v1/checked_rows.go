@@ -3,13 +3,12 @@ package v1
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/store"
 )
 
@@ -115,27 +114,20 @@ func checkRows[T any](ctx context.Context, source recipientSource, check func(no
 
 // checkOne makes an error of a panic, which would end the process and not only the request.
 func checkOne[T any](check func(notify.Recipient) checkedRow[T], row notify.Recipient) (checked checkedRow[T]) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			checked = checkedRow[T]{fatal: panicked(cause)}
-		}
-	}()
-	return check(row)
+	if err := panics.Catch(func() error { checked = check(row); return nil }); err != nil {
+		return checkedRow[T]{fatal: err}
+	}
+	return checked
 }
 
 // readOne does the same for reading.
 func readOne(source recipientSource) (row notify.Recipient, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = panicked(cause)
-		}
-	}()
-	return source.Read()
-}
-
-// panicked describes a panic without its value, which may be a number.
-func panicked(cause any) error {
-	return fmt.Errorf("panic in the rows of a request: %T\n%s", cause, debug.Stack())
+	err = panics.Catch(func() error {
+		var failure error
+		row, failure = source.Read()
+		return failure
+	})
+	return row, err
 }
 
 // next gives the next row that is right, and false after the last one.

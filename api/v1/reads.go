@@ -2,9 +2,7 @@ package v1
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/todoku/todoku/api/problem"
+	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/store"
 )
 
@@ -163,12 +162,12 @@ func (r *batchReads) start(id uuid.UUID, read *batchRead) {
 
 // readOne makes an error of a panic, which would end the process and not only the requests.
 func (r *batchReads) readOne(ctx context.Context, id uuid.UUID) (batch store.Batch, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("panic while a batch is read: %T\n%s", cause, debug.Stack())
-		}
-	}()
-	return r.read(ctx, id)
+	err = panics.Catch(func() error {
+		var failure error
+		batch, failure = r.read(ctx, id)
+		return failure
+	})
+	return batch, err
 }
 
 // sharedReadLimit bounds a statement that no single request waits for alone.
