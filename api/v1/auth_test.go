@@ -2,6 +2,7 @@ package v1_test
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -68,5 +69,29 @@ func TestAKnownKeyIsNotLookedForAtEachRequest(t *testing.T) {
 	}
 	if answer := a.Do("POST", send, "{}", "Authorization: Bearer stranger"); answer.Code() != "database_unavailable" {
 		t.Errorf("a key never seen: %s", answer.Text)
+	}
+}
+
+func TestAddressThatGuessesKeysHasToWait(t *testing.T) {
+	a := apitest.Start(t)
+	a.AddKey("partner", "read")
+	ask := func(key string) apitest.Answer {
+		return a.Do("GET", "/api/v1/templates", "", "Authorization: Bearer "+key)
+	}
+	if answer := ask("partner"); answer.Status != http.StatusOK {
+		t.Fatalf("answered %d", answer.Status)
+	}
+	var answer apitest.Answer
+	for guess := 0; answer.Status != http.StatusTooManyRequests; guess++ {
+		if guess > 10_000 {
+			t.Fatal("it may guess for ever")
+		}
+		answer = ask("guess" + strconv.Itoa(guess))
+	}
+	if answer.Code() != "too_many_wrong_keys" || answer.Header.Get("Retry-After") == "" {
+		t.Errorf("answered %s, Retry-After %q", answer.Code(), answer.Header.Get("Retry-After"))
+	}
+	if answer := ask("partner"); answer.Status != http.StatusOK {
+		t.Errorf("a key that is valid is kept out: %d", answer.Status)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/store"
 )
 
@@ -79,6 +80,9 @@ func TestOneKeyLeavesRoomForUploadsOfOthers(t *testing.T) {
 	for {
 		place, err := room.enter(1)
 		if err != nil {
+			if refusal, ok := errors.AsType[*problem.Problem](err); !ok || refusal.Code != problem.UploadsBusy {
+				t.Errorf("the refusal is %v", err)
+			}
 			break
 		}
 		places = append(places, place)
@@ -102,4 +106,18 @@ func TestOneKeyLeavesRoomForUploadsOfOthers(t *testing.T) {
 	if room.all != (roomTaken{}) || len(room.byKey) != 0 {
 		t.Errorf("after the last upload %+v is still taken", room.all)
 	}
+}
+
+func TestReadThatFindsNoPlaceIsRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		places := make(chan struct{}, 1)
+		if err := takeTurn(t.Context(), places); err != nil {
+			t.Fatal(err)
+		}
+		refusal, ok := errors.AsType[*problem.Problem](takeTurn(t.Context(), places))
+		if !ok || refusal.Code != problem.ReadsBusy {
+			t.Errorf("the refusal is %v", refusal)
+		}
+	})
 }

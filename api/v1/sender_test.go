@@ -2,6 +2,7 @@ package v1_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/todoku/todoku/api/apitest"
 )
@@ -37,5 +38,16 @@ func TestAStoppedSenderSaysWhyAndIsResumedByOneCall(t *testing.T) {
 	}
 	if got := a.Do("GET", send+"/"+id.String(), "").Body["status"]; got != "ACCEPTED" {
 		t.Errorf("status = %v, want ACCEPTED", got)
+	}
+}
+
+func TestSenderIsNotResumedWhileTheLedgerIsBehind(t *testing.T) {
+	a := apitest.Start(t)
+	accept(t, a, `{"channel": "SMS", "to": "090-1234-5678", "body": "x"}`)
+	if err := a.Store.FallBehind(t.Context(), time.Now(), "a send is missing"); err != nil {
+		t.Fatal(err)
+	}
+	if answer := a.Do("POST", "/api/v1/senders/1/resume", ""); answer.Status != 409 || answer.Code() != "ledger_behind" {
+		t.Errorf("answered %d %s, want 409 ledger_behind", answer.Status, answer.Code())
 	}
 }
