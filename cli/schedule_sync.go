@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -46,7 +47,8 @@ It ends with 1 when Temporal did not take a schedule.`,
 			defer temporal.Close()
 			sync := activities.ScheduleSync{Store: s, Temporal: temporal, Log: slog.New(slog.DiscardHandler), DryRun: dryRun}
 			if !dryRun {
-				if err := temporal.EnsureSearchAttributes(cmd.Context()); err != nil {
+				err := temporal.EnsureSearchAttributes(cmd.Context())
+				if attributes, lacking := errors.AsType[*starter.AttributesError](err); err != nil && !(lacking && attributes.Unknown) {
 					return err
 				}
 			}

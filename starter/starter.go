@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/url"
 	"time"
 
 	"github.com/google/uuid"
 	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
@@ -77,30 +75,6 @@ func (s *Starter) Ping(ctx context.Context) error {
 	defer cancel()
 	_, err := s.client.CheckHealth(ctx, &client.CheckHealthRequest{})
 	return err
-}
-
-// EnsureSearchAttributes creates those of our search attributes that the namespace lacks.
-func (s *Starter) EnsureSearchAttributes(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	operator := s.client.OperatorService()
-	have, err := operator.ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: s.namespace})
-	if err != nil {
-		return fmt.Errorf("list search attributes: %w", err)
-	}
-	missing := maps.Clone(workflows.SearchAttributes)
-	maps.DeleteFunc(missing, func(name string, _ enums.IndexedValueType) bool {
-		_, ok := have.CustomAttributes[name]
-		return ok
-	})
-	if len(missing) == 0 {
-		return nil
-	}
-	_, err = operator.AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{Namespace: s.namespace, SearchAttributes: missing})
-	if _, raced := errors.AsType[*serviceerror.AlreadyExists](err); err != nil && !raced {
-		return fmt.Errorf("add search attributes: %w", err)
-	}
-	return nil
 }
 
 // NotificationWorkflowID is the workflow ID of one notification.

@@ -27,6 +27,8 @@ type health struct {
 	starter *starter.Starter
 	ledger  *prometheus.Registry // metrics that are read from the database when they are asked for
 	working atomic.Bool          // pollers run
+
+	attributes atomic.Pointer[starter.AttributesError] // what is wrong with search attributes; nil: nothing
 }
 
 func newHealth(s *store.Store, t *starter.Starter, log *slog.Logger) *health {
@@ -37,11 +39,15 @@ func newHealth(s *store.Store, t *starter.Starter, log *slog.Logger) *health {
 
 func (h *health) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, nil) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, nil, "") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
 		defer cancel()
-		answer(w, h.down(ctx))
+		attributes := ""
+		if wrong := h.attributes.Load(); wrong != nil {
+			attributes = wrong.Error()
+		}
+		answer(w, h.down(ctx), attributes)
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(prometheus.Gatherers{prometheus.DefaultGatherer, h.ledger}, promhttp.HandlerOpts{}))
 	return mux
@@ -56,13 +62,17 @@ func (h *health) down(ctx context.Context) []string {
 	if h.starter.Ping(ctx) != nil {
 		down = append(down, "temporal")
 	}
+	if wrong := h.attributes.Load(); wrong != nil && !wrong.Unknown {
+		down = append(down, "search_attributes")
+	}
 	if !h.working.Load() {
 		down = append(down, "pollers")
 	}
 	return down
 }
 
-func answer(w http.ResponseWriter, down []string) {
+// answer says what is down, and what there is to say about search attributes.
+func answer(w http.ResponseWriter, down []string, attributes string) {
 	w.Header().Set("Content-Type", "application/json")
 	status := "ok"
 	if len(down) > 0 {
@@ -70,7 +80,8 @@ func answer(w http.ResponseWriter, down []string) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	_ = json.NewEncoder(w).Encode(struct {
-		Status string   `json:"status"`
-		Down   []string `json:"down,omitempty"`
-	}{status, down}) // the reader has gone
+		Status           string   `json:"status"`
+		Down             []string `json:"down,omitempty"`
+		SearchAttributes string   `json:"search_attributes,omitempty"`
+	}{status, down, attributes}) // the reader has gone
 }

@@ -78,7 +78,7 @@ func newServer(handler http.Handler) *http.Server {
 }
 
 func (w *Worker) work(ctx context.Context, health *health) error {
-	if !w.awaitTemporal(ctx) {
+	if !w.awaitTemporal(ctx, health) {
 		return nil
 	}
 	w.Store.GuardClaims()
@@ -232,15 +232,24 @@ func (a *catchingActivity) ExecuteActivity(ctx context.Context, in *interceptor.
 	return result, err
 }
 
-// awaitTemporal waits until Temporal answers and has our search attributes, and reports whether it
-// does: not when ctx ended first.
-func (w *Worker) awaitTemporal(ctx context.Context) bool {
-	for first := true; ; first = false {
+// awaitTemporal waits until Temporal answers and has our search attributes, as far as it may be asked, and
+// reports whether it does: not when ctx ended first.
+func (w *Worker) awaitTemporal(ctx context.Context, health *health) bool {
+	for said := ""; ; {
 		err := w.Starter.EnsureSearchAttributes(ctx)
-		if err == nil {
+		attributes, lacking := errors.AsType[*starter.AttributesError](err)
+		health.attributes.Store(attributes)
+		switch {
+		case err == nil:
 			return true
-		}
-		if first {
+		case lacking && attributes.Unknown:
+			w.Log.Warn("search attributes are not known", "error", err)
+			return true
+		case lacking && said != err.Error():
+			said = err.Error()
+			w.Log.Error("nothing is sent before search attributes are there: waiting for them", "error", err)
+		case !lacking && said == "":
+			said = err.Error()
 			w.Log.Warn("Temporal does not answer yet: waiting for it", "error", err)
 		}
 		select {
@@ -323,7 +332,11 @@ func (w *Worker) background(ctx context.Context) {
 
 // repair makes what Temporal must have besides workflows.
 func (w *Worker) repair(ctx context.Context) {
-	err := errors.Join(w.Starter.EnsureSearchAttributes(ctx), w.Starter.EnsureReconcileSchedule(ctx))
+	err := w.Starter.EnsureSearchAttributes(ctx)
+	if attributes, lacking := errors.AsType[*starter.AttributesError](err); lacking && attributes.Unknown {
+		err = nil // said at the start
+	}
+	err = errors.Join(err, w.Starter.EnsureReconcileSchedule(ctx))
 	if err != nil && ctx.Err() == nil {
 		w.Log.Warn("search attributes and schedules could not be checked", "error", err)
 	}
