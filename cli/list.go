@@ -119,13 +119,16 @@ func erase(cmd *cobra.Command, c *client, path, done string) error {
 
 func newListImport() *cobra.Command {
 	var csv, charset string
-	var replace bool
+	var replace, remove bool
 	cmd := lists.command("import ID --csv FILE [--replace]", "Import members from a file",
 		"  todoku list import 1 --csv patients.csv\n  todoku list import 1 --csv patients.csv --replace",
 		func(cmd *cobra.Command, c *client, path string) error {
 			mode := "add"
 			if replace {
 				mode = "replace"
+			}
+			if remove {
+				mode += "&remove_with_rejected=true"
 			}
 			content, again := recipientsFile(cmd, csv, charset)
 			return printAnswer(cmd, c, asking{method: http.MethodPost, path: path + "/members?mode=" + mode, file: content, repeatable: again}, printReport)
@@ -141,7 +144,8 @@ since relatives share phones. An empty cell is an empty value, which is kept; te
 value are not sent to that member. With --replace the list becomes what the file says.`
 	cmd.Flags().StringVar(&csv, "csv", "", "the `file` of members; - reads it from standard input")
 	cmd.Flags().StringVar(&charset, "charset", "", charsetUsage)
-	cmd.Flags().BoolVar(&replace, "replace", false, "take those off the list who are not in the file")
+	cmd.Flags().BoolVar(&replace, "replace", false, "take those off the list who are not in the file, unless rows are rejected")
+	cmd.Flags().BoolVar(&remove, "remove-with-rejected", false, "with --replace: take them off even though rows are rejected")
 	requireFlags(cmd, "csv")
 	return cmd
 }
@@ -158,6 +162,9 @@ func printReport(out io.Writer, r v1.MembersReport) error {
 	}
 	if len(r.IgnoredColumns) > 0 {
 		rows.add("ignored columns", strings.Join(r.IgnoredColumns, ", "))
+	}
+	if r.NotRemoved > 0 {
+		rows.add("not removed", fmt.Sprintf("%d, since rows are rejected: correct these, or add --remove-with-rejected", r.NotRemoved))
 	}
 	rows.add("members now", strconv.Itoa(int(r.MembersCount)))
 	return rows.print(out)

@@ -258,6 +258,10 @@ func foldNumberRune(r rune) rune {
 }
 
 func parseDialled(dialled, region string) (PhoneNumber, error) {
+	// Mexico's mobile phones had a 1 behind the country code until 2019; all numbers have ten digits.
+	if rest, ok := strings.CutPrefix(dialled, "+521"); ok && len(rest) == 10 {
+		dialled = "+52" + rest
+	}
 	if rest, ok := strings.CutPrefix(dialled, "+81"); ok && isJapaneseMobile(rest) {
 		return japaneseMobile(rest), nil
 	}

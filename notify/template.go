@@ -2,6 +2,7 @@ package notify
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -31,6 +32,8 @@ const (
 	CodePlaceholderUnopened = "placeholder_unopened"
 	CodePlaceholderEmpty    = "placeholder_empty"
 	CodePlaceholderBadName  = "placeholder_bad_name"
+	CodePlaceholderBraces   = "placeholder_full_width_braces"
+	CodePlaceholderInBody   = "body_has_placeholder"
 )
 
 // TemplateError says which placeholder of a template cannot be read.
@@ -46,6 +49,8 @@ func (e *TemplateError) Error() string {
 		problem = "{{ has no }}: close the placeholder"
 	case CodePlaceholderUnopened:
 		problem = "}} has no {{: open the placeholder, or write single braces"
+	case CodePlaceholderBraces:
+		problem = "the braces of a placeholder are full-width ones: write {{name}} with half-width braces"
 	case CodePlaceholderEmpty:
 		problem = "the placeholder has no name: write one, as in {{name}}"
 	default:
@@ -59,6 +64,9 @@ func ParseTemplate(body string) (Template, error) {
 	t := Template{body: body}
 	failed := func(code string, offset int) (Template, error) {
 		return Template{}, &TemplateError{Code: code, Position: utf8.RuneCountInString(body[:offset]) + 1}
+	}
+	if at := fullWidthBraces.FindStringIndex(body); at != nil {
+		return failed(CodePlaceholderBraces, at[0])
 	}
 	for offset := 0; offset < len(body); {
 		rest := body[offset:]
@@ -92,6 +100,15 @@ func ParseTemplate(body string) (Template, error) {
 	}
 	return t, nil
 }
+
+var (
+	// Two braces of which one is full-width, as a Japanese keyboard writes them.
+	fullWidthBraces = regexp.MustCompile(`｛[ \x{3000}]?[｛{]|\{[ \x{3000}]?｛|｝[ \x{3000}]?[｝}]|\}[ \x{3000}]?｝`)
+	anyPlaceholder  = regexp.MustCompile(`[{｛]{2}[^{}｛｝]*[}｝]{2}`)
+)
+
+// HasPlaceholder reports whether a text that is no template looks like one.
+func HasPlaceholder(body string) bool { return anyPlaceholder.MatchString(body) }
 
 // placeholderName makes names equal that look equal: one keyboard composes が, another (macOS file
 // names, some exports) writes か and a mark.

@@ -8,6 +8,21 @@ import (
 	"unicode/utf8"
 )
 
+func TestFullWidthBracesAndPlaceholdersInBodiesAreFound(t *testing.T) {
+	for _, body := range []string{"｛｛氏名｝｝様", "{｛氏名}}様", "｛{氏名}｝様", "{{氏名｝｝様", "｛ ｛氏名｝ ｝"} {
+		if _, err := ParseTemplate(body); err == nil {
+			t.Errorf("%s is taken as a template", body)
+		}
+	}
+	for body, want := range map[string]bool{
+		"{{氏名}}様": true, "｛｛氏名｝｝様": true, "{{ 氏名 }}": true, "{｛a｝}": true, "｛注意｝": false, "{a}": false, "{{": false, "f(){ {} }": false,
+	} {
+		if HasPlaceholder(body) != want {
+			t.Errorf("%s: a placeholder is found: %v", body, !want)
+		}
+	}
+}
+
 func TestTemplatesRender(t *testing.T) {
 	tests := []struct {
 		body   string

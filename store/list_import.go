@@ -15,6 +15,9 @@ type MembersImport struct {
 	// number came with other parameters, its member gets those. Otherwise all members stay; a member
 	// that is imported again gets the time zone and the locale that are given this time.
 	Replace bool
+	// Keep is asked after the last member. With true, a replace removes nobody, as rows that were rejected may
+	// be those of members. nil: false.
+	Keep func() bool
 	// Members gives those to import, in order. It returns false after the last one, and an error when
 	// the request turns out to be wrong: then nothing is changed.
 	Members func() (NewMember, bool, error)
@@ -27,6 +30,7 @@ type Imported struct {
 	Changed    int64
 	Unchanged  int64
 	Removed    int64
+	Kept       int64 // would have been removed but for Keep
 	Duplicates int64 // came more than once: the first one counts
 }
 
@@ -73,8 +77,9 @@ func importMembers(ctx context.Context, tx pgx.Tx, in MembersImport) (done Impor
 		return done, ErrNotFound
 	}
 	l := &done.List
-	err = tx.QueryRow(ctx, mergeMembersSQL, in.ListID, in.Replace).Scan(
-		&l.ID, &l.Name, &l.Members, &l.CreatedAt, &l.UpdatedAt, &done.Added, &done.Changed, &done.Unchanged, &done.Removed, &done.Duplicates)
+	keep := in.Replace && in.Keep != nil && in.Keep()
+	err = tx.QueryRow(ctx, mergeMembersSQL, in.ListID, in.Replace, keep).Scan(
+		&l.ID, &l.Name, &l.Members, &l.CreatedAt, &l.UpdatedAt, &done.Added, &done.Changed, &done.Unchanged, &done.Removed, &done.Kept, &done.Duplicates)
 	if err == nil && l.Members > MaxListMembers {
 		err = ErrListFull
 	}
@@ -115,19 +120,21 @@ func copyMembers(ctx context.Context, tx pgx.Tx, members func() (NewMember, bool
 
 // mergeMembersSQL makes members of the list $1 of the table incoming; $2: in the place of those that
 // it has. A member with other parameters than before keeps its place: the first of a number becomes
-// the first, the second the second.
+// the first, the second the second. $3: nobody is removed, so a number's members keep their places only
+// where as many came as there were: otherwise it is not known which of them was rejected.
 const mergeMembersSQL = `
 	WITH fresh AS MATERIALIZED (
 		SELECT DISTINCT ON (member_key) * FROM incoming ORDER BY member_key, row
 	), known AS MATERIALIZED (
 		SELECT m.id, m.to_hash, f.row, coalesce(f.timezone, CASE WHEN NOT $2 THEN m.timezone END) AS timezone,
 			coalesce(f.locale, CASE WHEN NOT $2 THEN m.locale END) AS locale,
-			row_number() OVER (PARTITION BY f.row IS NULL, m.to_hash ORDER BY m.id) AS place
+			row_number() OVER (PARTITION BY f.row IS NULL, m.to_hash ORDER BY m.id) AS place,
+			count(*) OVER (PARTITION BY f.row IS NULL, m.to_hash) AS places
 		FROM list_members m
 		LEFT JOIN fresh f ON f.member_key = m.member_key
 		WHERE m.list_id = $1 AND (f.row IS NOT NULL OR $2)
 	), novel AS MATERIALIZED (
-		SELECT f.*, row_number() OVER (PARTITION BY f.to_hash ORDER BY f.row) AS place
+		SELECT f.*, row_number() OVER (PARTITION BY f.to_hash ORDER BY f.row) AS place, count(*) OVER (PARTITION BY f.to_hash) AS places
 		FROM fresh f
 		WHERE NOT EXISTS (SELECT FROM known k WHERE k.row = f.row)
 	), adjusted AS (
@@ -140,7 +147,7 @@ const mergeMembersSQL = `
 			member_key = n.member_key, params = n.params, timezone = n.timezone, locale = n.locale, updated_at = now()
 		FROM known k
 		JOIN novel n ON n.to_hash = k.to_hash AND n.place = k.place
-		WHERE m.id = k.id AND k.row IS NULL
+		WHERE m.id = k.id AND k.row IS NULL AND (NOT $3 OR n.places >= k.places)
 		RETURNING n.row, m.id
 	), added AS (
 		INSERT INTO list_members (list_id, member_key, to_number, to_national, region, kind, to_hash, tail_hash, params, timezone, locale)
@@ -152,7 +159,7 @@ const mergeMembersSQL = `
 	), removed AS (
 		DELETE FROM list_members m
 		USING known k
-		WHERE m.id = k.id AND k.row IS NULL AND k.id NOT IN (SELECT id FROM moved)
+		WHERE m.id = k.id AND k.row IS NULL AND k.id NOT IN (SELECT id FROM moved) AND NOT $3
 		RETURNING m.id
 	), done AS (
 		SELECT
@@ -160,9 +167,10 @@ const mergeMembersSQL = `
 			(SELECT count(*) FROM adjusted) + (SELECT count(*) FROM moved) AS changed,
 			(SELECT count(*) FROM known WHERE row IS NOT NULL) - (SELECT count(*) FROM adjusted) AS unchanged,
 			(SELECT count(*) FROM removed) AS removed,
+			(SELECT count(*) FROM known WHERE row IS NULL AND id NOT IN (SELECT id FROM moved) AND $3) AS kept,
 			(SELECT count(*) FROM incoming) - (SELECT count(*) FROM fresh) AS duplicates
 	)
 	UPDATE lists l SET members_count = l.members_count + done.added - done.removed, updated_at = now()
 	FROM done
 	WHERE l.id = $1
-	RETURNING ` + listColumns + `, done.added, done.changed, done.unchanged, done.removed, done.duplicates`
+	RETURNING ` + listColumns + `, done.added, done.changed, done.unchanged, done.removed, done.kept, done.duplicates`

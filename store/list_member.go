@@ -97,6 +97,32 @@ func (s *Store) EachListMember(ctx context.Context, list int64) iter.Seq2[ListMe
 	}
 }
 
+// ListSnapshot gives all members of a list in their order, as they all were at one moment. One statement reads
+// them, so memory stays flat; it takes a connection until the end.
+func (s *Store) ListSnapshot(ctx context.Context, list int64) iter.Seq2[ListMember, error] {
+	return func(yield func(ListMember, error) bool) {
+		rows, err := s.pool.Query(ctx, `SELECT `+memberColumns+` FROM list_members m WHERE m.list_id = $1 ORDER BY m.id`, list)
+		if err != nil {
+			yield(ListMember{}, fmt.Errorf("read members: %w", err))
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			m, err := pgx.RowToStructByPos[ListMember](rows)
+			if err != nil {
+				yield(ListMember{}, fmt.Errorf("read members: %w", err))
+				return
+			}
+			if !yield(m, nil) {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(ListMember{}, fmt.Errorf("read members: %w", err))
+		}
+	}
+}
+
 // ListMember reads a member of a list. The error is ErrNotFound when there is none.
 func (s *Store) ListMember(ctx context.Context, list, id int64) (ListMember, error) {
 	m, err := one(ctx, s, pgx.RowToStructByPos[ListMember], `

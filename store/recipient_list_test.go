@@ -111,6 +111,46 @@ func TestAnImportReportsWhatItDid(t *testing.T) {
 	wantMembers(t, s, other, "1A")
 }
 
+func TestAReplaceWithRejectedRowsRemovesNobody(t *testing.T) {
+	s := openStore(t)
+	list := createList(t, s, named(1, 1, "A"), named(2, 1, "B"), named(3, 2, "C"), named(4, 3, "D"))
+	in := store.MembersImport{ListID: list, Replace: true, Keep: func() bool { return true },
+		Members: each(named(1, 1, "X"), named(2, 2, "Y"))}
+	done, err := s.ImportMembers(t.Context(), in)
+	if err != nil || done.Removed != 0 || done.Kept != 3 || done.List.Members != 5 {
+		t.Errorf("removed %d, kept %d, members %d, error %v", done.Removed, done.Kept, done.List.Members, err)
+	}
+	wantMembers(t, s, list, "1A", "1B", "2Y", "3D", "1X")
+	in.Keep, in.Members = nil, each(named(1, 1, "X"), named(2, 2, "Y"))
+	if done, err = s.ImportMembers(t.Context(), in); err != nil || done.Removed != 3 || done.Kept != 0 {
+		t.Errorf("removed %d, kept %d, error %v", done.Removed, done.Kept, err)
+	}
+	wantMembers(t, s, list, "2Y", "1X")
+}
+
+func TestASnapshotOfAListIsOfOneMoment(t *testing.T) {
+	s := openStore(t)
+	var members []store.NewMember
+	for i := range 9000 {
+		members = append(members, named(i+1, i+1, "A"))
+	}
+	list := createList(t, s, members...)
+	read := 0
+	for m, err := range s.ListSnapshot(t.Context(), list) {
+		if err != nil || m.Params["name"] != "A" {
+			t.Fatalf("member %d: %v, error %v", read, m.Params, err)
+		}
+		if read++; read == 1 {
+			if _, err := s.ImportMembers(t.Context(), store.MembersImport{ListID: list, Replace: true, Members: each(named(1, 1, "B"))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if read != len(members) {
+		t.Errorf("%d members are read, want %d", read, len(members))
+	}
+}
+
 func TestAnImportThatFailsChangesNothing(t *testing.T) {
 	s := openStore(t)
 	list := createList(t, s, named(1, 1, "A"))

@@ -262,6 +262,8 @@ var Codes = []Entry{
 	{TaskRouterFile, http.StatusUnprocessableEntity, "The file of TaskRouter is wrong", "Mend the line that the detail names."},
 	{notify.CodePlaceholderUnclosed, http.StatusUnprocessableEntity, "A placeholder is not closed", "Write }} after its name."},
 	{notify.CodePlaceholderUnopened, http.StatusUnprocessableEntity, "A placeholder is not opened", "Write {{ before its name."},
+	{notify.CodePlaceholderBraces, http.StatusUnprocessableEntity, "A placeholder has full-width braces", "Write {{name}} with half-width braces."},
+	{notify.CodePlaceholderInBody, http.StatusUnprocessableEntity, "The body has a placeholder", "Make a template of it, or write single braces."},
 	{notify.CodePlaceholderEmpty, http.StatusUnprocessableEntity, "A placeholder has no name", "Write one, as in {{name}}."},
 	{notify.CodePlaceholderBadName, http.StatusUnprocessableEntity, "A placeholder's name is not one", "Use letters, digits and underscores."},
 

@@ -35,6 +35,9 @@ var Format = huma.Format{
 	},
 }
 
+// byteOrderMark begins what editors and shells of Windows write.
+var byteOrderMark = []byte("\uFEFF")
+
 // body is a request's JSON object. It is read to its end whatever is wrong with it, so that one
 // answer says all of it: what is no JSON object ends the request before the handler is called; what
 // is wrong with the object's members is in Wrong, for the handler to add to.
@@ -46,6 +49,7 @@ type body[T any] struct {
 }
 
 func (b *body[T]) read(data []byte) {
+	data = bytes.TrimPrefix(data, byteOrderMark)
 	if b.unreadable = checkJSON(data); b.unreadable != nil {
 		return
 	}

@@ -96,6 +96,9 @@ func checkBody(wrong *problem.Details, body *string, templateID *int64, draft *s
 	case body != nil:
 		draft.Message = body
 		checkText(wrong, "/body", draft.Channel, *body)
+		if notify.HasPlaceholder(*body) {
+			wrong.Add("/body", notify.CodePlaceholderInBody, "the body has a placeholder, which is filled in in templates only: make a template of it and give template_id, or write single braces")
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type MembersReport struct {
 	Changed        int64            `json:"changed" doc:"Members with another time zone or locale and, in the mode replace, with other parameters than before."`
 	Unchanged      int64            `json:"unchanged"`
 	Removed        int64            `json:"removed" doc:"In the mode replace: members that the request does not have."`
+	NotRemoved     int64            `json:"not_removed" doc:"In the mode replace: members that the request does not have and that stay, since rows were rejected; remove_with_rejected removes them."`
 	Duplicates     int64            `json:"duplicates" doc:"Rows with the number and the parameters of an earlier one."`
 	RejectedCount  int              `json:"rejected_count" doc:"Rows that nothing can be sent to."`
 	Rejected       []store.Rejected `json:"rejected" nullable:"false" doc:"The first 100 of them."`
@@ -88,7 +89,7 @@ func (a *API) importMembers(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	replace, err := importMode(c)
+	replace, remove, err := importMode(c)
 	if err != nil {
 		return err
 	}
@@ -110,13 +111,14 @@ func (a *API) importMembers(c *gin.Context) error {
 		return a.uploadFailed(ctx, err)
 	}
 	rows.needed = true
-	done, err := a.Store.ImportMembers(ctx, store.MembersImport{ListID: id, Replace: replace, Members: rows.next})
+	done, err := a.Store.ImportMembers(ctx, store.MembersImport{ListID: id, Replace: replace, Members: rows.next,
+		Keep: func() bool { return rows.rejected > 0 && !remove }})
 	if err != nil {
 		return a.listProblem(ctx, err)
 	}
 	return writeJSON(c, http.StatusOK, "", MembersReport{
 		ListID: id, MembersCount: done.List.Members, Added: done.Added, Changed: done.Changed, Unchanged: done.Unchanged,
-		Removed: done.Removed, Duplicates: done.Duplicates,
+		Removed: done.Removed, NotRemoved: done.Kept, Duplicates: done.Duplicates,
 		RejectedCount: rows.rejected, Rejected: append([]store.Rejected{}, rows.first...), IgnoredColumns: rows.ignored,
 	})
 }
@@ -129,22 +131,32 @@ func parsePathID(c *gin.Context) (int64, error) {
 	return id, nil
 }
 
-func importMode(c *gin.Context) (replace bool, err error) {
+// importMode reports whether the list becomes what is imported, and whether members leave it even though
+// rows are rejected.
+func importMode(c *gin.Context) (replace, remove bool, err error) {
 	query := c.Request.URL.Query()
-	mode := query["mode"]
-	switch {
-	case len(query) > 1, len(query) == 1 && len(mode) == 0:
-		return false, unknownParameter()
-	case len(mode) > 1:
-		return false, repeatedParameter("mode")
+	for name, values := range query {
+		switch {
+		case name != "mode" && name != "remove_with_rejected":
+			return false, false, unknownParameter()
+		case len(values) > 1:
+			return false, false, repeatedParameter(name)
+		}
+	}
+	switch query.Get("remove_with_rejected") {
+	case "", "false":
+	case "true":
+		remove = true
+	default:
+		return false, false, problem.New(problem.ParameterInvalid, "remove_with_rejected: write true or false")
 	}
 	switch query.Get("mode") {
 	case "", "add":
-		return false, nil
+		return false, remove, nil
 	case "replace":
-		return true, nil
+		return true, remove, nil
 	}
-	return false, problem.New(problem.ParameterInvalid, "mode: there is no such mode: use add or replace")
+	return false, false, problem.New(problem.ParameterInvalid, "mode: there is no such mode: use add or replace")
 }
 
 // onlyMembers checks that the object has members and nothing else.
@@ -291,9 +303,10 @@ func describeListStreams(to huma.API) {
 			"A member is a number with its parameters: the same number with other parameters is another member, since relatives share phones. "+
 			"An empty cell is an empty value and is kept as such; a template that has the parameter is not sent to that member. Only an empty timezone or locale is none: it leaves what the member has in the mode add, and takes it away in the mode replace. "+
 			"In the mode add all members stay; in the mode replace the list becomes what is imported, and a number that comes with other parameters keeps its member. "+
-			"Rows that nothing can be sent to are listed in rejected, and the others are kept. All of it is done at once, or nothing.",
+			"Rows that nothing can be sent to are listed in rejected, and the others are kept. Where there are such, replace removes nobody, unless remove_with_rejected is true. All of it is done at once, or nothing.",
 		append(uploadErrors, http.StatusNotFound)...)
-	add.Parameters = []*huma.Param{id, {Name: "mode", In: "query", Description: "add, unless it is replace.", Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{"add", "replace"}}}}
+	add.Parameters = []*huma.Param{id, {Name: "mode", In: "query", Description: "add, unless it is replace.", Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{"add", "replace"}}},
+		{Name: "remove_with_rejected", In: "query", Description: "true: in the mode replace, members leave the list even though rows were rejected, which may be theirs.", Schema: &huma.Schema{Type: huma.TypeBoolean}}}
 	add.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 		"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, Properties: map[string]*huma.Schema{membersField: members}, Required: []string{membersField}, AdditionalProperties: false}},
 		"text/csv":         {Schema: &huma.Schema{Type: huma.TypeString}},

@@ -8,25 +8,35 @@ import (
 	"github.com/todoku/todoku/store"
 )
 
-// listSource gives the members of a list as the recipients of a batch, with those of their parameters
-// that its template has. Row n is the n-th member.
+// listSource gives the members of a list, as they were at one moment, as the recipients of a batch, with those
+// of their parameters that its template has. Row n is the n-th member.
 type listSource struct {
-	page   func(after int64) ([]store.ListMember, error)
-	params []string
-
-	members []store.ListMember // that are read and not given yet
-	after   int64
+	ctx     context.Context
+	members <-chan readMember // closed after the last one
+	params  []string
 	row     int
-	ended   bool
 }
 
-// membersInPage is how many members are in memory at a time.
-const membersInPage = 2000
+// readMember is a member, or why there is none.
+type readMember struct {
+	store.ListMember
+	err error
+}
 
+// newListSource begins to read the list. It ends with ctx.
 func (a *API) newListSource(ctx context.Context, list int64, template *notify.Template) *listSource {
-	s := &listSource{page: func(after int64) ([]store.ListMember, error) {
-		return a.Store.ListMembers(ctx, list, store.MemberFilter{}, after, membersInPage)
-	}}
+	members := make(chan readMember, rowsInPart)
+	go func() {
+		defer close(members)
+		for m, err := range a.Store.ListSnapshot(ctx, list) {
+			select {
+			case members <- readMember{m, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	s := &listSource{ctx: ctx, members: members}
 	if template != nil {
 		s.params = template.Params()
 	}
@@ -35,18 +45,15 @@ func (a *API) newListSource(ctx context.Context, list int64, template *notify.Te
 
 // Read gives the next recipient. What reading the list ends with is no fault of the request.
 func (s *listSource) Read() (notify.Recipient, error) {
-	if len(s.members) == 0 && !s.ended {
-		var err error
-		if s.members, err = s.page(s.after); err != nil {
-			return notify.Recipient{}, err
-		}
-		s.ended = len(s.members) < membersInPage
-	}
-	if len(s.members) == 0 {
+	member, more := <-s.members
+	switch {
+	case !more && s.ctx.Err() != nil:
+		return notify.Recipient{}, s.ctx.Err()
+	case !more:
 		return notify.Recipient{}, io.EOF
+	case member.err != nil:
+		return notify.Recipient{}, member.err
 	}
-	member := s.members[0]
-	s.members, s.after = s.members[1:], member.ID
 	s.row++
 	recipient := notify.Recipient{Row: s.row, To: member.To}
 	for _, name := range s.params {

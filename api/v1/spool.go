@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -104,6 +105,21 @@ func newSpool(w http.ResponseWriter, r *http.Request, place *uploadPlace) (*spoo
 
 func (s *spool) rewind() error {
 	_, err := s.Seek(0, io.SeekStart)
+	return err
+}
+
+// skipMark goes to the start of what is behind a byte order mark.
+func (s *spool) skipMark() error {
+	head := make([]byte, len(byteOrderMark))
+	n, err := s.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	start := int64(0)
+	if bytes.Equal(head[:n], byteOrderMark) {
+		start = int64(n)
+	}
+	_, err = s.Seek(start, io.SeekStart)
 	return err
 }
 

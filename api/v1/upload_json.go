@@ -12,6 +12,9 @@ import (
 // jsonMembers reads the members of the object but for those of one field, which has many: it must be an
 // array, and its syntax is checked. A null is an absent field.
 func jsonMembers(body *spool, many string) (members map[string]jsontext.Value, hasMany bool, err error) {
+	if err := body.skipMark(); err != nil {
+		return nil, false, err
+	}
 	decoder := newUploadDecoder(body)
 	malformed := func(err error) error {
 		if errors.As(err, new(*problem.Problem)) {
@@ -64,7 +67,7 @@ func jsonMembers(body *spool, many string) (members map[string]jsontext.Value, h
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, false, problem.Newf(problem.TrailingData, "something follows the JSON value at byte %d: send one JSON object and nothing after it", decoder.InputOffset())
 	}
-	return members, hasMany, body.rewind()
+	return members, hasMany, body.skipMark()
 }
 
 // maxUploadValue is how long a member of an uploaded object, or one of its many rows, may be, in bytes:
