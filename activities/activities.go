@@ -91,6 +91,8 @@ type Activities struct {
 	Schedules TemporalSchedules
 
 	listing struct{ sms, call sync.Mutex } // held by those of this process who wait for a turn to list
+
+	gateways gateways // answers that were not the carrier\'s
 }
 
 // Signaler tells a workflow that what it carries is final. A workflow that is closed or gone is

@@ -61,7 +61,11 @@ func (a *Activities) resolveAll(ctx context.Context, doubtful []store.Doubtful) 
 	for _, rivals := range byNumber {
 		asking.Go(func() error {
 			for _, d := range rivals {
-				wait, err := a.resolve(ctx, d)
+				var wait time.Duration
+				err := panics.Catch(func() (err error) {
+					wait, err = a.resolve(ctx, d)
+					return err
+				})
 				mu.Lock()
 				if err != nil {
 					failure = err
@@ -80,7 +84,11 @@ func (a *Activities) resolveAll(ctx context.Context, doubtful []store.Doubtful) 
 
 // resolve looks for one send, and returns after how long to look again; 0 when it is resolved.
 func (a *Activities) resolve(ctx context.Context, d store.Doubtful) (time.Duration, error) {
-	found, err := a.search(ctx, d)
+	var found candidates
+	err := panics.Catch(func() (err error) { // an error of ours ends at the deadline, as one of the carrier does
+		found, err = a.search(ctx, d)
+		return err
+	})
 	if err != nil {
 		if d.SinceFirst > a.Terms.SendDeadline+a.Terms.AmbiguityWindow {
 			return 0, a.doubt(ctx, d, "the carrier could not be asked until the deadline")
@@ -198,6 +206,13 @@ func (a *Activities) searched(d store.Doubtful) bool {
 func (a *Activities) notFound(ctx context.Context, d store.Doubtful) (time.Duration, error) {
 	half := a.Terms.AmbiguityWindow / 2
 	if a.searched(d) && d.Absent >= half {
+		panicked, err := a.Store.Panics(ctx, d.ID)
+		switch {
+		case err != nil:
+			return 0, err
+		case panicked > 1:
+			return 0, a.refuse(ctx, d.Claim, badRow)
+		}
 		return 0, a.giveBack(ctx, d.Claim, store.Retry{
 			Kind: store.EventNotAtCarrier, Detail: "two complete lists of the carrier do not show it", After: pause(d.Attempts),
 		})

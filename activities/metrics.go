@@ -24,6 +24,11 @@ func init() {
 	}
 }
 
+var rowPanics = promauto.NewCounter(prometheus.CounterOpts{
+	Name: "todoku_row_panics_total",
+	Help: "How often the handling of one notification panicked. The second time the notification is FAILED (BAD_ROW).",
+})
+
 var (
 	secondSIDs = promauto.NewCounter(prometheus.CounterOpts{
 		Name: "todoku_second_sids_total",

@@ -75,6 +75,10 @@ func (a *Activities) sendShard(ctx context.Context, ref Ref) error {
 	room.left.Store(int64(a.Terms.ShardSize))
 	room.since.Store(time.Now().UnixNano())
 	g := panics.NewGroup()
+	checking, stopChecking := context.WithCancel(ctx)
+	defer stopChecking()
+	checks := panics.NewGroup()
+	checks.Go(func() error { a.checkBeside(checking, ref); return nil })
 	for range lanes {
 		g.Go(func() error {
 			for !stopping(ctx) && time.Now().Before(turnEnds) {
@@ -92,7 +96,23 @@ func (a *Activities) sendShard(ctx context.Context, ref Ref) error {
 			return nil
 		})
 	}
-	return g.Wait()
+	err := g.Wait()
+	stopChecking()
+	return errors.Join(err, checks.Wait())
+}
+
+// checkBeside asks for the shard's rows whose time to be asked for comes while others of it are still sent.
+// The workflow runs one activity at a time, so that its own check would wait until this one ends.
+func (a *Activities) checkBeside(ctx context.Context, ref Ref) {
+	pause := min(max(a.Terms.StatusCheckDelay, time.Second), 10*time.Second)
+	for sleep(ctx, pause) == nil {
+		_, err := a.check(ctx, func() ([]store.Unsettled, error) {
+			return a.Store.Unsettled(ctx, ref.owner(), a.Terms.StatusCheckDelay, checkLimit)
+		})
+		if err != nil && ctx.Err() == nil {
+			a.Log.WarnContext(ctx, "status not checked while sending: the workflow checks it later", "error", err)
+		}
+	}
 }
 
 // room is how many singles a shard may still adopt, and since when none has come.
@@ -186,7 +206,42 @@ func (a *Activities) claimAndSend(ctx context.Context, ref Ref, limit int, adopt
 
 // post makes the SMS or the call, and returns the carrier's receipt; nil when the claim was ended
 // without one, or is left to LookUp.
-func (a *Activities) post(ctx context.Context, claim store.Claim, claimedAt time.Time) (*notify.Receipt, error) {
+func (a *Activities) post(ctx context.Context, claim store.Claim, claimedAt time.Time) (receipt *notify.Receipt, err error) {
+	posting := false
+	err = panics.Catch(func() (err error) {
+		receipt, err = a.postOnce(ctx, claim, claimedAt, &posting)
+		return err
+	})
+	if panicked, ok := errors.AsType[*panics.Error](err); ok {
+		return nil, a.panicked(ctx, claim, panicked, posting)
+	}
+	return receipt, err
+}
+
+// panicked ends the claim of a row whose handling panicked. It gets one more try; what panics twice would
+// do so for ever, and is BAD_ROW. Once the carrier was called the request may be on the wire, so that the row
+// is looked for first, and LookUp decides.
+func (a *Activities) panicked(ctx context.Context, claim store.Claim, err *panics.Error, posting bool) error {
+	rowPanics.Inc()
+	a.Log.ErrorContext(ctx, "the handling of a notification panicked", "notification_id", claim.ID, "posting", posting, "error", err)
+	const detail = "an internal error of the worker"
+	if posting {
+		return a.Store.NotePanicked(detached(ctx), claim.ID, claim.Token, detail)
+	}
+	before, failure := a.Store.Panics(detached(ctx), claim.ID)
+	switch {
+	case failure != nil:
+		return failure
+	case before > 0:
+		return a.refuse(ctx, claim, badRow)
+	}
+	return a.giveBack(ctx, claim, store.Retry{Kind: store.EventPanicked, Detail: detail, After: pause(claim.Attempts)})
+}
+
+var badRow = store.Failure{Kind: store.EventPanicked, FailureCode: notify.CodeBadRow, Detail: "an internal error of the worker, for the second time"}
+
+// postOnce is post. posting tells whether the carrier was called.
+func (a *Activities) postOnce(ctx context.Context, claim store.Claim, claimedAt time.Time, posting *bool) (*notify.Receipt, error) {
 	if claim.SinceFirst > a.Terms.SendDeadline {
 		return nil, a.refuse(ctx, claim, store.Failure{Kind: store.EventExpired, FailureCode: notify.CodeSendDeadline})
 	}
@@ -202,10 +257,13 @@ func (a *Activities) post(ctx context.Context, claim store.Claim, claimedAt time
 	if err := a.awaitSlot(ctx, claim, claimedAt); err != nil {
 		return nil, a.giveBack(ctx, claim, store.Retry{Kind: store.EventTryFailed, Uncounted: true, Detail: err.Error()})
 	}
-	receipt, err := a.Carrier.Create(ctx, a.create(claim, body, claimedAt.Add(a.Terms.lease())))
+	request := a.create(claim, body, claimedAt.Add(a.Terms.lease()))
+	*posting = true
+	receipt, err := a.Carrier.Create(ctx, request)
 	if err != nil {
 		return nil, a.failed(ctx, claim, err)
 	}
+	a.gateways.twilioAnswered(claim.SenderID)
 	receipt.NotificationID, receipt.Source = claim.ID.String(), notify.FromCreate
 	receipt.SentAt = a.Store.AtDatabase(receipt.SentAt)
 	return &receipt, nil
@@ -262,15 +320,25 @@ func (a *Activities) failed(ctx context.Context, claim store.Claim, err error) e
 	if failure.Code != 0 {
 		code = strconv.Itoa(failure.Code)
 	}
+	if a.gateways.answered(claim.SenderID, failure) {
+		reason := notify.LedgerMessage(notify.CodeGatewayAnswered, claim.Channel, "") + " (" + failure.Gateway + ")"
+		if err := a.stop(ctx, claim.SenderID, false, notify.CodeGatewayAnswered, reason); err != nil {
+			return err
+		}
+	}
 	switch failure.Class {
 	case carrier.SafeToRetry:
 		return a.tryAgain(ctx, claim, failure, code)
 	case carrier.Sender, carrier.AllSenders:
 		return a.stopSender(ctx, claim, failure, code)
 	case carrier.Ambiguous:
-		return a.Store.NoteAmbiguous(detached(ctx), claim.ID, claim.Token, failure.Error())
+		return a.ambiguous(ctx, claim, failure, code)
 	default:
-		return a.refuse(ctx, claim, store.Failure{Kind: store.EventRefused, ErrorCode: code, Detail: failure.Error()})
+		refusal := store.Failure{Kind: store.EventRefused, ErrorCode: code, Detail: failure.Error()}
+		if code == "" { // refused here, before anything was written
+			refusal.FailureCode = notify.CodeBadRow
+		}
+		return a.refuse(ctx, claim, refusal)
 	}
 }
 
@@ -305,13 +373,42 @@ func (a *Activities) slowSender(ctx context.Context, claim store.Claim, failure 
 	return a.Store.DelaySender(detached(ctx), claim.SenderID, pause, cmp.Or(code, strconv.Itoa(failure.HTTPStatus)))
 }
 
-func (a *Activities) stopSender(ctx context.Context, claim store.Claim, failure *carrier.Error, code string) error {
-	all := failure.Class == carrier.AllSenders
-	if err := a.Store.StopSender(detached(ctx), claim.SenderID, all, code, failure.Error()); err != nil {
+// ambiguous leaves the row to LookUp. What the answer says of the sender holds nevertheless.
+func (a *Activities) ambiguous(ctx context.Context, claim store.Claim, failure *carrier.Error, code string) error {
+	if err := a.Store.NoteAmbiguous(detached(ctx), claim.ID, claim.Token, failure.Error()); err != nil {
 		return err
 	}
-	a.Log.ErrorContext(ctx, "sender stopped: resume it when the cause is mended",
-		"sender_id", claim.SenderID, "all", all, "error_code", code, "error", failure)
+	if stops, all := carrier.StopsSender(code); stops {
+		return a.stop(ctx, claim.SenderID, all, code, stopReason(claim, failure, code))
+	}
+	if failure.HTTPStatus == http.StatusTooManyRequests { // of a gateway: it may have forwarded the request
+		return a.slowSender(ctx, claim, failure, code, min(max(failure.RetryAfter, time.Second), longestSlowing))
+	}
+	return nil
+}
+
+// stopReason explains the code, and says in what words it came.
+func stopReason(claim store.Claim, failure *carrier.Error, code string) string {
+	if carrier.ClassOfCode(code) == "" {
+		return failure.Error()
+	}
+	return notify.LedgerMessage(code, claim.Channel, "") + " (" + failure.Error() + ")"
+}
+
+// stop stops the sender, or all senders, and says so.
+func (a *Activities) stop(ctx context.Context, sender int64, all bool, code, reason string) error {
+	if err := a.Store.StopSender(detached(ctx), sender, all, code, reason); err != nil {
+		return err
+	}
+	a.Log.ErrorContext(ctx, "sender stopped: resume it when the cause is fixed",
+		"sender_id", sender, "all", all, "error_code", code, "reason", reason)
+	return nil
+}
+
+func (a *Activities) stopSender(ctx context.Context, claim store.Claim, failure *carrier.Error, code string) error {
+	if err := a.stop(ctx, claim.SenderID, failure.Class == carrier.AllSenders, code, stopReason(claim, failure, code)); err != nil {
+		return err
+	}
 	return a.giveBack(ctx, claim, store.Retry{Kind: store.EventStopped, Uncounted: true, ErrorCode: code, Detail: failure.Error()})
 }
 

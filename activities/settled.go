@@ -32,16 +32,16 @@ func Heed(ctx context.Context, s *store.Store, log *slog.Logger, settled ...stor
 			conflictingFinals.Inc()
 			log.WarnContext(ctx, "two final statuses of the carrier disagree", "notification_id", row.ID, "channel", row.Channel, "status", row.Status)
 		}
-		if !row.JustSettled() || row.Status != notify.Failed || row.ErrorCode == nil {
+		// The word may come first without the code that a later receipt has.
+		if !row.JustSettled() && !row.FirstCode || row.Status != notify.Failed || row.ErrorCode == nil {
 			continue
 		}
-		class := carrier.ClassOfCode(*row.ErrorCode)
+		stops, all := carrier.StopsSender(*row.ErrorCode)
 		cause := stop{row.SenderID, *row.ErrorCode}
-		if class != carrier.Sender && class != carrier.AllSenders || stopped[cause] {
+		if !stops || stopped[cause] {
 			continue
 		}
 		stopped[cause] = true
-		all := class == carrier.AllSenders
 		reason := notify.FailureMessage(cause.code, row.Channel, "", notify.English)
 		if err := s.StopSender(ctx, cause.sender, all, cause.code, reason); err != nil {
 			failures = append(failures, err)

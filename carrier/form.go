@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf16"
 )
 
 // Form is what Twilio tells in the body of a callback: parameters in the order of the alphabet, those of
@@ -58,6 +59,39 @@ func (f Form) repeats() bool {
 	for i := 1; i < len(f); i++ {
 		if f[i].name == f[i-1].name {
 			return true
+		}
+	}
+	return false
+}
+
+// byUTF16 is the form in the order of UTF-16 code units, in which Twilio's libraries for Node, Java and C# sort
+// names and values. It is another order than that of UTF-8 only where a text has characters beyond U+FFFF.
+func (f Form) byUTF16() Form {
+	return slices.SortedStableFunc(slices.Values(f), func(a, b parameter) int { return compareUTF16(a.name, b.name) })
+}
+
+// distinctByUTF16 is distinct in the order of UTF-16 code units.
+func (f Form) distinctByUTF16() Form {
+	sorted := slices.SortedFunc(slices.Values(f), func(a, b parameter) int {
+		return cmp.Or(compareUTF16(a.name, b.name), compareUTF16(a.value, b.value))
+	})
+	return slices.Compact(sorted)
+}
+
+func compareUTF16(a, b string) int {
+	return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
+}
+
+// astral reports whether the form has characters that UTF-16 writes as two code units: in UTF-8 they have four
+// bytes, the first of which is 0xF0 or more.
+func (f Form) astral() bool {
+	for _, p := range f {
+		for _, text := range []string{p.name, p.value} {
+			for i := range len(text) {
+				if text[i] >= 0xF0 {
+					return true
+				}
+			}
 		}
 	}
 	return false

@@ -96,6 +96,30 @@ func TestASignatureHoldsHoweverTheRequestArrives(t *testing.T) {
 	}
 }
 
+// Twilio's libraries sort by the strings of their language: by UTF-8 or by UTF-16. The two differ where a
+// character beyond U+FFFF stands beside one from U+E000 on.
+func TestNamesAndValuesAreSignedInTheOrderOfUTF8OrUTF16(t *testing.T) {
+	const address = "https://todoku.example.com/hook"
+	for name, tc := range map[string]struct{ body, signed string }{
+		"names by UTF-8":            {url.Values{"ｱ": {"1"}, "😀": {"2"}}.Encode(), "ｱ1😀2"},
+		"names by UTF-16":           {url.Values{"ｱ": {"1"}, "😀": {"2"}}.Encode(), "😀2ｱ1"},
+		"values by UTF-8":           {url.Values{"a": {"😀", "ｱ"}}.Encode(), "aｱa😀"},
+		"values by UTF-16":          {url.Values{"a": {"ｱ", "😀"}}.Encode(), "a😀aｱ"},
+		"repeated values by UTF-16": {url.Values{"a": {"ｱ", "😀", "ｱ"}}.Encode(), "a😀aｱ"},
+		"values as they came":       {url.Values{"a": {"ｱ", "😀", "ｱ"}}.Encode(), "aｱa😀aｱ"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, err := NewSignatureValidator(vectorToken, "https://todoku.example.com")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := v.Receive(callback("/hook", tc.body, sign(vectorToken, address+tc.signed))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestForgedCallbacksAreRefused(t *testing.T) {
 	v, err := NewSignatureValidator(testToken, "https://todoku.example.com")
 	if err != nil {

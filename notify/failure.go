@@ -10,6 +10,8 @@ const (
 	CodeDuplicate         = "DUPLICATE"               // an earlier row of the batch has the same number and parameters
 	CodeNumberKind        = "NUMBER_KIND_NOT_ALLOWED" // accepted before; see ALLOWED_NUMBER_KINDS
 	CodeBadTemplate       = "BAD_TEMPLATE"            // the template and the parameters do not make a text
+	CodeBadRow            = "BAD_ROW"                 // handling the row failed twice because of an error of ours
+	CodeGatewayAnswered   = "GATEWAY_ANSWERED"        // stops a sender: something in between answers in Twilio\'s place
 )
 
 // explanation is one message in each language. It is for people who send notifications: what
@@ -79,6 +81,9 @@ var codeExplanations = map[string]explanation{
 	CodeDuplicate:         {"同じ一括送信に、同じ宛先と内容の行がすでにあります。", "An earlier row of the batch has the same number and parameters."},
 	CodeNumberKind:        {"発信者に高額の料金がかかることのある種類の番号（0990、0570、020 など）のため、発信しませんでした。", "The number is of a kind that may charge the caller a lot (such as 0990, 0570 or 020), so it was not called."},
 	CodeBadTemplate:       {"テンプレートと差し込み値から本文を作れませんでした。", "The template and its parameters do not make a text."},
+	CodeBadRow:            {"処理中に内部エラーが 2 回発生したため、送信していません。", "An internal error occurred twice while it was handled, so it was not sent."},
+	CodeGatewayAnswered: {"Twilio の代わりに途中の機器（プロキシやファイアウォール）が応答しています。原因を取り除いてから再開してください。",
+		"Something between Todoku and Twilio, such as a proxy or a firewall, answers in Twilio's place. Fix the cause, then resume."},
 
 	// Busy or unwell: most of these are tried again before they are shown.
 	"10004": {"同時通話数の上限に達しました。", "The account has reached its number of calls at one time."},
@@ -129,6 +134,12 @@ var codeExplanations = map[string]explanation{
 	"35118": {"予約には Messaging Service が必要です。", "Sending at a later time needs a Messaging Service."},
 
 	// The account or the sender.
+	"10001": {"Twilio のアカウントが有効ではありません。", "The Twilio account is not active."},
+	"10002": {"トライアルアカウントでは利用できない機能です。", "A trial account cannot use this feature."},
+	"30454": {"トライアルアカウントの送信数の上限に達しました。", "The trial account has reached its number of messages."},
+	"30990": {"送信元のキャンペーンが停止されています（A2P 10DLC）。", "The sender's campaign is suspended (A2P 10DLC)."},
+	"63038": {"アカウントの 24 時間あたりの送信数の上限に達しました。", "The account has reached its number of messages for 24 hours."},
+	"90010": {"Twilio のアカウントが有効ではありません。", "The Twilio account is not active."},
 	"20003": {"Twilio の認証に失敗しました。", "Twilio refused the credentials, or the account is suspended."},
 	"20005": {"Twilio のアカウントが有効ではありません。", "The Twilio account is not active."},
 	"20006": {"Twilio のアカウントに権限がありません。", "The Twilio credentials have no access to this."},

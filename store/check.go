@@ -104,7 +104,7 @@ func (s *Store) StillPending(ctx context.Context, ids []uuid.UUID, terms CheckTe
 			SELECT id, $7, status, $5 FROM expired
 		)
 		SELECT row.id, row.channel::text, row.status::text, expired.status::text, row.workflow_id, row.sender_id,
-			row.twilio_error_code, false, false
+			row.twilio_error_code, false, false, false
 		FROM expired
 		JOIN row USING (id)
 		ORDER BY row.id`,

@@ -24,6 +24,7 @@ const (
 	EventAmbiguous    EventKind = "ambiguous"         // the answer to a create was never read
 	EventNotAtCarrier EventKind = "not_at_carrier"    // proved: an ambiguous send was never accepted
 	EventExpired      EventKind = "deadline_passed"   // SEND_DEADLINE, AMBIGUOUS_SEND or NO_RECEIPT
+	EventPanicked     EventKind = "panicked"          // an error of ours while the row was handled
 	EventStopped      EventKind = "sender_stopped"    // an account or sender error; the row waits
 	EventRescheduled  EventKind = "rescheduled"       // it is not sent before another moment now
 	EventCancelAsked  EventKind = "cancel_requested"  // somebody asked to cancel it while a claim held it

@@ -108,6 +108,25 @@ func (s *Store) NoteAbsent(ctx context.Context, id, token uuid.UUID) error {
 // NoteAmbiguous notes that the answer to a create was never read. The claim's holder knows that
 // nothing more is written to the wire, so the claim runs out now; the row stays SENDING.
 func (s *Store) NoteAmbiguous(ctx context.Context, id, token uuid.UUID, detail string) error {
+	return s.noteDoubt(ctx, id, token, EventAmbiguous, detail)
+}
+
+// NotePanicked is NoteAmbiguous for a request whose handling panicked.
+func (s *Store) NotePanicked(ctx context.Context, id, token uuid.UUID, detail string) error {
+	return s.noteDoubt(ctx, id, token, EventPanicked, detail)
+}
+
+// Panics is how often the handling of the row panicked.
+func (s *Store) Panics(ctx context.Context, id uuid.UUID) (int64, error) {
+	n, err := one(ctx, s, pgx.RowTo[int64], `
+		SELECT count(*) FROM notification_events WHERE notification_id = $1 AND kind = $2`, id, EventPanicked)
+	if err != nil {
+		return 0, fmt.Errorf("count the panics of a notification: %w", err)
+	}
+	return n, nil
+}
+
+func (s *Store) noteDoubt(ctx context.Context, id, token uuid.UUID, kind EventKind, detail string) error {
 	_, err := s.pool.Exec(ctx, `
 		WITH doubtful AS (
 			UPDATE notifications SET claim_deadline = least(claim_deadline, clock_timestamp())
@@ -115,7 +134,7 @@ func (s *Store) NoteAmbiguous(ctx context.Context, id, token uuid.UUID, detail s
 			RETURNING id, status
 		)
 		INSERT INTO notification_events (notification_id, kind, status, detail)
-		SELECT id, $3, status, $4 FROM doubtful`, id, token, EventAmbiguous, detail)
+		SELECT id, $3, status, $4 FROM doubtful`, id, token, kind, detail)
 	if err != nil {
 		return fmt.Errorf("note ambiguous send: %w", err)
 	}

@@ -23,6 +23,7 @@ type Settled struct {
 	WorkflowID *string
 	SenderID   int64
 	ErrorCode  *string // the carrier's, as the row has it now
+	FirstCode  bool    // it is the row's first one of the carrier
 	SecondSID  bool    // the carrier accepted the notification twice: somebody got two
 	Conflict   bool    // two final words of the carrier disagree
 }
@@ -35,8 +36,8 @@ var ErrMalformedReceipt = errors.New("the receipt has neither a notification's i
 
 // Settle writes receipts to the ledger: the one statement by which the carrier's words move rows,
 // used by the answer to a create, by callbacks and by polls alike. What it keeps of a row's
-// receipts is the same for every order and any number of repeats: the highest word with its error
-// code, the longest duration, the surest answered_by. Every receipt is added to the timeline. A
+// receipts is the same for every order and any number of repeats: the highest word, the error code of
+// the highest word that has one, shown while the row is FAILED, the longest duration, the surest answered_by. Every receipt is added to the timeline. A
 // receipt for an id that the ledger does not have is recorded, and left out of the answer.
 //
 // A receipt beats everything that we decided ourselves, except that only a final word repairs
@@ -258,14 +259,14 @@ var settleListedSQL = settleSQL(`
 	FROM listed t
 	CROSS JOIN LATERAL (` + ownerSQL + `) AS n
 	WHERE t.rank > n.carrier_rank
-		OR t.rank = n.carrier_rank AND t.code > coalesce(n.twilio_error_code::bigint, 0)
+		OR t.rank > 0 AND t.rank * 10000000000 + t.code > coalesce(n.ranked_code, n.carrier_rank * 10000000000 + n.twilio_error_code::bigint, 0)
 		OR (greatest(t.duration, n.duration_seconds), least(nullif(t.answered_by, ''), n.answered_by), greatest(nullif(t.segments, 0), n.segments))
 			IS DISTINCT FROM (n.duration_seconds, n.answered_by, n.segments)`)
 
 // ownerSQL is the row that has the SID of t, from the temporary table listed. OFFSET 0 keeps it a look-up
 // for each: a plan that reads the ledger once would do so for each part of a list, however large it is.
 const ownerSQL = `
-		SELECT n.id, n.channel, n.status, n.check_at, n.sent_at, n.carrier_rank, n.twilio_error_code, n.duration_seconds, n.answered_by, n.segments
+		SELECT n.id, n.channel, n.status, n.check_at, n.sent_at, n.carrier_rank, n.twilio_error_code, n.ranked_code, n.duration_seconds, n.answered_by, n.segments
 		FROM notifications n
 		WHERE n.twilio_sid = t.sid AND n.channel = t.channel::channel
 		OFFSET 0`
@@ -289,16 +290,19 @@ WITH input AS MATERIALIZED (
 	FROM (` + told + `) t
 ), folded AS (
 	-- What a group says of one row, whatever its order.
-	SELECT DISTINCT ON (id, channel) id, channel, rank, word, outcome, code, message, max(segments) OVER same AS segments,
+	SELECT DISTINCT ON (id, channel) id, channel, rank, word, outcome, message, max(segments) OVER same AS segments,
+		max(CASE WHEN rank > 0 THEN rank * 10000000000 + code END) OVER same AS ranked_code,
 		max(duration) OVER same AS duration, min(answered_by) OVER same AS answered_by, min(sid) OVER same AS sid
 	FROM input
 	WINDOW same AS (PARTITION BY id, channel ORDER BY rank DESC, code DESC NULLS LAST ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 	ORDER BY id, channel, rank DESC, code DESC NULLS LAST
 ), row AS (
 	SELECT n.id, n.status AS before, n.failure_code AS failure_before, n.require_human, n.channel, n.workflow_id, n.sender_id,
-		n.cancel_requested_at, n.twilio_sid AS sid_before, n.twilio_status AS word_before, n.carrier_rank AS rank_before, n.twilio_error_code::bigint AS code_before,
+		n.cancel_requested_at, n.twilio_sid AS sid_before, n.twilio_status AS word_before, n.carrier_rank AS rank_before, n.twilio_error_code AS code_before,
+		-- A row of the version before has the code of its highest word, if any.
+		coalesce(n.ranked_code, CASE WHEN n.carrier_rank > 0 THEN n.carrier_rank * 10000000000 + n.twilio_error_code::bigint END) AS ranked_before,
 		n.error_message AS message_before, n.segments AS segments_before, n.duration_seconds AS duration_before, n.answered_by AS answered_by_before,
-		f.rank, f.word, f.outcome, f.code, f.message, f.segments, f.duration, f.answered_by, f.sid
+		f.rank, f.word, f.outcome, f.ranked_code, f.message, f.segments, f.duration, f.answered_by, f.sid
 	FROM folded f
 	JOIN notifications n ON n.id = f.id AND n.channel = f.channel
 	ORDER BY n.id
@@ -311,10 +315,8 @@ WITH input AS MATERIALIZED (
 		greatest(rank, rank_before) AS rank,
 		CASE WHEN rank > rank_before THEN word ELSE word_before END AS word,
 		CASE WHEN rank > rank_before THEN outcome ELSE before END AS outcome,
-		CASE WHEN rank > rank_before THEN code
-			WHEN rank = rank_before AND rank > 0 THEN greatest(code, code_before)
-			ELSE code_before END AS code,
-		CASE WHEN rank > rank_before OR rank = rank_before AND rank > 0 AND code > coalesce(code_before, 0) THEN message
+		greatest(ranked_code, ranked_before) AS ranked_code, ranked_before, code_before,
+		CASE WHEN rank > rank_before OR rank = rank_before AND rank > 0 AND ranked_code > coalesce(ranked_before, 0) THEN message
 			ELSE message_before END AS message,
 		greatest(segments, segments_before) AS segments,
 		greatest(duration, duration_before) AS duration,
@@ -337,10 +339,15 @@ WITH input AS MATERIALIZED (
 		CASE WHEN verdict = 'FAILED' AND word = 'canceled' AND cancel_requested_at IS NOT NULL THEN 'CANCELED' -- as somebody asked
 			WHEN before = 'UNKNOWN' AND failure_before = 'NO_RECEIPT' AND verdict = 'PENDING' THEN before ELSE verdict END AS status
 	FROM judged j
+), coded AS (
+	-- The code is shown only where the outcome is a failure; without a carrier's word it is that of our own refusal.
+	SELECT d.*,
+		CASE WHEN rank = 0 THEN code_before WHEN status = 'FAILED' THEN (ranked_code % 10000000000)::text END AS code
+	FROM decided d
 ), moved AS (
 	UPDATE notifications n SET
 		status = d.status,
-		carrier_rank = d.rank, twilio_status = d.word, twilio_error_code = d.code::text,
+		carrier_rank = d.rank, twilio_status = d.word, twilio_error_code = d.code, ranked_code = d.ranked_code,
 		failure_code = CASE
 			WHEN d.status = 'FAILED' AND d.channel = 'CALL' AND d.word = 'completed'
 				THEN CASE WHEN d.duration = 0 THEN 'NOT_ANSWERED' ELSE 'ANSWERED_BY_MACHINE' END
@@ -357,10 +364,10 @@ WITH input AS MATERIALIZED (
 			WHEN d.status IN ('SUCCESS', 'FAILED', 'UNKNOWN', 'SKIPPED', 'CANCELED')
 			THEN CASE WHEN d.status = d.before THEN coalesce(n.settled_at, clock_timestamp()) ELSE clock_timestamp() END END,
 		updated_at = clock_timestamp()
-	FROM decided d
+	FROM coded d
 	WHERE n.id = d.id
-		AND (d.status, d.rank, d.code::text, d.duration, d.answered_by, d.segments, coalesce(n.twilio_sid, d.told_sid))
-			IS DISTINCT FROM (n.status, n.carrier_rank::int, n.twilio_error_code, n.duration_seconds, n.answered_by, n.segments, n.twilio_sid)
+		AND (d.status, d.rank, d.code, d.ranked_code, d.duration, d.answered_by, d.segments, coalesce(n.twilio_sid, d.told_sid))
+			IS DISTINCT FROM (n.status, n.carrier_rank::int, n.twilio_error_code, n.ranked_code, n.duration_seconds, n.answered_by, n.segments, n.twilio_sid)
 ), timeline AS (
 	INSERT INTO notification_events (notification_id, kind, status, source, twilio_status, twilio_sid, error_code)
 	SELECT i.id,
@@ -374,14 +381,15 @@ WITH input AS MATERIALIZED (
 			ELSE 'receipt' END,
 		d.status, i.source, i.word, i.sid, i.code::text
 	FROM input i
-	LEFT JOIN decided d ON d.id = i.id AND d.channel = i.channel
+	LEFT JOIN coded d ON d.id = i.id AND d.channel = i.channel
 	WHERE i.id IS NOT NULL
 	ORDER BY i.place
 	RETURNING notification_id, kind
 )
-SELECT d.id, d.channel::text, d.before::text, d.status::text, d.workflow_id, d.sender_id, d.code::text,
+SELECT d.id, d.channel::text, d.before::text, d.status::text, d.workflow_id, d.sender_id, d.code,
+	d.code IS NOT NULL AND d.ranked_before IS NULL,
 	d.id = ANY (ARRAY(SELECT notification_id FROM timeline WHERE kind = 'second_sid')),
 	d.id = ANY (ARRAY(SELECT notification_id FROM timeline WHERE kind = 'conflicting_final')),
 	(SELECT o.id FROM notifications o WHERE o.id = d.sid_owner AND o.found_at IS NOT NULL)
-FROM decided d`
+FROM coded d`
 }

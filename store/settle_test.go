@@ -38,6 +38,19 @@ var receiptSets = []struct {
 	{"SMS with two codes", notify.SMS, false, []notify.Receipt{
 		{Word: "failed", ErrorCode: "9999"}, {Word: "failed", ErrorCode: "30008"},
 	}, "FAILED failed code=30008"},
+	{"SMS whose code comes with the lower word", notify.SMS, false, []notify.Receipt{
+		{Word: "sent"}, {Word: "failed", ErrorCode: "30003"}, {Word: "undelivered"},
+	}, "FAILED undelivered code=30003"},
+	{"SMS whose code comes before it fails", notify.SMS, false, []notify.Receipt{
+		{Word: "sent", ErrorCode: "30008"}, {Word: "undelivered"},
+	}, "FAILED undelivered code=30008"},
+	{"SMS with a code for each of three words", notify.SMS, false, []notify.Receipt{
+		{Word: "sent", ErrorCode: "30009"}, {Word: "failed", ErrorCode: "30003"}, {Word: "canceled", ErrorCode: "30008"}, {Word: "undelivered"},
+	}, "FAILED undelivered code=30003"},
+	{"SMS delivered with a code", notify.SMS, false, []notify.Receipt{
+		{Word: "sent"}, {Word: "delivered", ErrorCode: "30008"},
+	}, "SUCCESS delivered"},
+	{"SMS on its way with a code", notify.SMS, false, []notify.Receipt{{Word: "queued"}, {Word: "sent", ErrorCode: "30008"}}, "PENDING sent"},
 	{"SMS with a word never heard of", notify.SMS, false, []notify.Receipt{{Word: "teleported"}, {Word: "sent"}}, "PENDING sent"},
 	{"call answered", notify.Call, false, []notify.Receipt{
 		{Word: "initiated"}, {Word: "ringing"}, {Word: "in-progress"}, {Word: "completed", Duration: seconds(12)},
