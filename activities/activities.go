@@ -156,6 +156,7 @@ type InboundTerms struct {
 	From         func(notify.Channel) string // the number or Messaging Service; empty: the channel has none
 	Countries    []string                    // that may be sent to
 	RequireHuman bool                        // a call is a success only when a person answered
+	FollowUps    store.FollowUpLimits
 }
 
 // BatchTerms are the settings of a batch.

@@ -25,6 +25,9 @@ const (
 	// event came late. Somebody who is turned away hears a message first and may then press a key.
 	inboundGrace   = 5 * time.Second
 	turnedAwayTime = 60 * time.Second
+
+	// callsAgainPause is between two looks at how another call of the same caller ends.
+	callsAgainPause = 30 * time.Second
 )
 
 // InboundNext says where a call stands, and what its workflow does next.
@@ -73,10 +76,14 @@ func (a *Activities) FollowInbound(ctx context.Context, id uuid.UUID) (InboundNe
 			// Twilio's clock may be ahead of ours, and the caller waits.
 			if next.In = min(0, c.EndedAt.Sub(a.Store.Now(ctx))) + grace(c.State); next.In <= 0 {
 				next.In = 0
-				if err := a.followUp(ctx, c); err != nil {
+				later, err := a.followUp(ctx, c)
+				if err != nil {
 					return InboundNext{}, err
 				}
-				continue
+				if !later {
+					continue
+				}
+				next.In = callsAgainPause
 			}
 		default: // a task, which is not made yet
 			if err := a.makeCallbackTask(ctx, c); err != nil {
@@ -121,12 +128,12 @@ func (a *Activities) inboundIsOver(ctx context.Context, c store.InboundCall) (bo
 	return err == nil, err
 }
 
-// followUp decides what is done about the caller.
-func (a *Activities) followUp(ctx context.Context, c store.InboundCall) error {
+// followUp decides what is done about the caller, or reports that it is to be decided later.
+func (a *Activities) followUp(ctx context.Context, c store.InboundCall) (later bool, err error) {
 	decision := store.InboundFollowUp{Action: notify.FollowUpNone}
 	policy, err := a.Store.InboundPolicy(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if !policy.SetUp() && c.State != notify.InboundFinished {
 		decision.Reason = "nothing is set up that says what is done about callers"
@@ -134,15 +141,19 @@ func (a *Activities) followUp(ctx context.Context, c store.InboundCall) error {
 	wanted := policy.FollowUps.For(c.State, valueOf(c.Reason))
 	if wanted.Action != "" && wanted.Action != notify.FollowUpNone {
 		if decision, err = a.reach(ctx, c, wanted); err != nil {
-			return err
+			return false, err
 		}
 	}
-	// Where the call has changed meanwhile, or another run was faster, the next look tells.
-	decided, err := a.Store.DecideInboundFollowUp(ctx, c.ID, c.Version, decision)
-	if decided {
-		followUps.WithLabelValues(string(c.State), string(decision.Action)).Inc()
+	if caller, err := notify.ParseCaller(valueOf(c.From)); err == nil {
+		decision.CallerHash = caller.Hash(a.Terms.PhoneHashKey)
 	}
-	return err
+	decision.Limits = a.Terms.Inbound.FollowUps
+	// Where the call has changed meanwhile, or another run was faster, the next look tells.
+	made, err := a.Store.DecideInboundFollowUp(ctx, c.ID, c.Version, decision)
+	if made.Decided {
+		followUps.WithLabelValues(string(c.State), string(made.Action)).Inc()
+	}
+	return made.Later, err
 }
 
 // reach finds a way to the caller: the one that is wanted or, to a number that no SMS can reach, a call.

@@ -122,23 +122,6 @@ func callEvent(form Form, now time.Time) (notify.InboundEvent, error) {
 	}, nil
 }
 
-// taskEvents are the events of TaskRouter that say where a call stands. The others are noted.
-var taskEvents = map[string]notify.InboundWord{
-	"task.created":          notify.WordWaiting,
-	"task-queue.entered":    notify.WordWaiting,
-	"reservation.created":   notify.WordReserved,
-	"reservation.accepted":  notify.WordAnswered,
-	"reservation.rejected":  notify.WordReleased,
-	"reservation.timeout":   notify.WordReleased,
-	"reservation.canceled":  notify.WordReleased,
-	"reservation.rescinded": notify.WordReleased,
-	"reservation.wrapup":    notify.WordFinished,
-	"reservation.completed": notify.WordFinished,
-	"task.wrapup":           notify.WordFinished,
-	"task.completed":        notify.WordFinished,
-	"workflow.timeout":      notify.WordTimedOut,
-}
-
 // ParseTaskEvent reads an event callback of TaskRouter. It reports false for an event that is about no
 // task: of workers, activities or the workspace.
 func ParseTaskEvent(form Form, now time.Time) (e notify.InboundEvent, aboutTask bool, err error) {
@@ -155,7 +138,7 @@ func ParseTaskEvent(form Form, now time.Time) (e notify.InboundEvent, aboutTask 
 	}
 	e.Kind, e.Reason = kind, printable(cmp.Or(form.Get("TaskCanceledReason"), form.Get("TaskCompletedReason")))
 	if e.Word == "" {
-		e.Word = cmp.Or(taskEvents[kind], notify.WordNoted)
+		e.Word = notify.TaskEventWord(kind)
 	}
 	if kind == "task.canceled" && e.Word == notify.WordNoted {
 		// A task is canceled because the caller has hung up, or because nobody took it in time: then

@@ -7,6 +7,7 @@ import (
 	"github.com/todoku/todoku/api/webhook"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/settings"
+	"github.com/todoku/todoku/store"
 	"github.com/todoku/todoku/worker"
 )
 
@@ -62,7 +63,9 @@ func terms(s *settings.Settings) activities.Terms {
 			return activities.BatchTerms{Sender: s.Sender(c), RequireHuman: c == notify.Call && s.CallRequireHuman,
 				ShardSize: s.BatchShard(c), Countries: s.AllowedCountries}
 		},
-		Inbound: activities.InboundTerms{From: s.Sender, Countries: s.AllowedCountries, RequireHuman: s.CallRequireHuman},
+		Inbound: activities.InboundTerms{From: s.Sender, Countries: s.AllowedCountries, RequireHuman: s.CallRequireHuman,
+			FollowUps: store.FollowUpLimits{PerHour: s.InboundFollowUpsPerHour,
+				TurnedAwayPerHour: s.InboundMaxCalls, TurnedAwayPerSecond: s.InboundCallsPerSecond}},
 	}
 	if s.PublicURL != "" {
 		t.CallbackURL = webhook.CallbackURL(s.PublicURL)

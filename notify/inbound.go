@@ -48,6 +48,7 @@ const (
 	WordReserved          InboundWord = "reserved"           // an operator was chosen
 	WordReleased          InboundWord = "released"           // and did not take it
 	WordAnswered          InboundWord = "answered"           // an operator took it
+	WordWrapUp            InboundWord = "wrap_up"            // an operator had it; another one may have it still
 	WordFinished          InboundWord = "finished"           // an operator had it, and it is over
 	WordHungUp            InboundWord = "hung_up"            // it is over
 	WordTurnedAway        InboundWord = "turned_away"        // it was not let into the queue
@@ -63,6 +64,8 @@ const (
 //   - Of what is known of an open call the highest tier counts, and within it the latest event.
 //   - Whoever was answered once was answered.
 //   - Of several ends the highest rank counts. The end of a call that was answered is FINISHED.
+//   - What is told of an operator's reservation is kept for each reservation. They end a call together: when one has
+//     ended and none goes on or rings.
 type InboundMeaning struct {
 	Phase    InboundState // of an open call; empty: says nothing of it
 	Tier     int          // 1 and up: how much the source of the phase knows
@@ -79,6 +82,7 @@ var inboundMeanings = map[InboundWord]InboundMeaning{
 	WordReserved: {Phase: InboundReserved, Tier: 3},
 	WordReleased: {Phase: InboundWaiting, Tier: 3},
 	WordAnswered: {Answered: true},
+	WordWrapUp:   {Answered: true},
 
 	WordHungUp:            {Exit: InboundAbandoned, ExitRank: 1},
 	WordTurnedAway:        {Exit: InboundTurnedAway, ExitRank: 2},

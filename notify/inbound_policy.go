@@ -75,6 +75,14 @@ const (
 	FollowUpTask FollowUpAction = "task" // a task for an operator, who is then connected with the caller
 )
 
+// Why nothing is done about a caller though something was wanted.
+const (
+	FollowUpSpoken     = "already_spoken"      // an operator has spoken with them in another call
+	FollowUpAlready    = "already_followed_up" // they got one within the day
+	FollowUpBudget     = "hourly_budget"       // as many were sent to all callers as may be
+	FollowUpCallsAgain = "calls_again"         // not decided yet: they are calling again
+)
+
 // For is what the policy wants to be done about a call that ended so. reason says why it was turned away.
 func (f FollowUps) For(state InboundState, reason string) FollowUp {
 	switch {

@@ -61,6 +61,8 @@ type Settings struct {
 	InboundMaxCalls       int `env:"INBOUND_MAX_CALLS" envDefault:"250"`
 	InboundCallsPerSecond int `env:"INBOUND_CALLS_PER_SECOND" envDefault:"100"`
 
+	InboundFollowUpsPerHour int `env:"INBOUND_FOLLOW_UPS_PER_HOUR" envDefault:"500"`
+
 	AllowedCountries []string `env:"ALLOWED_COUNTRIES" envDefault:"JP"`
 
 	// AllowedNumberKinds may be called and sent to though they charge the caller; see notify.CostlyKinds.
@@ -460,7 +462,7 @@ func checkPaces(s *Settings, need Need) error {
 	for _, n := range []struct {
 		name  string
 		value int
-	}{{"INBOUND_MAX_CALLS", s.InboundMaxCalls}, {"INBOUND_CALLS_PER_SECOND", s.InboundCallsPerSecond}} {
+	}{{"INBOUND_MAX_CALLS", s.InboundMaxCalls}, {"INBOUND_CALLS_PER_SECOND", s.InboundCallsPerSecond}, {"INBOUND_FOLLOW_UPS_PER_HOUR", s.InboundFollowUpsPerHour}} {
 		if n.value < 0 || n.value > 1_000_000 {
 			return &Error{n.name, "is out of range: choose from 0 (no limit) to 1,000,000"}
 		}

@@ -26,7 +26,19 @@ type InboundChange struct {
 //
 // Rows are locked in the order of their ids, so two writers cannot deadlock.
 func (s *Store) RecordInbound(ctx context.Context, events ...notify.InboundEvent) ([]InboundChange, error) {
-	changes, err := recordInbound(ctx, s.pool, events)
+	var changes []InboundChange
+	var err error
+	if len(withReservations(events)) == 0 {
+		changes, err = recordInbound(ctx, s.pool, events)
+	} else {
+		err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			changes, err = recordInbound(ctx, tx, events)
+			if err == nil {
+				err = recordReservations(ctx, tx, withReservations(events), changes)
+			}
+			return err
+		})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("record what was told of calls: %w", err)
 	}
@@ -37,7 +49,13 @@ func recordInbound(ctx context.Context, q querier, events []notify.InboundEvent)
 	if len(events) == 0 {
 		return nil, nil
 	}
-	meaning := func(e notify.InboundEvent) notify.InboundMeaning { return e.Word.Meaning() }
+	meaning := func(e notify.InboundEvent) notify.InboundMeaning {
+		m := e.Word.Meaning()
+		if ofReservation(e) { // see recordReservations
+			m.Answered, m.Exit, m.ExitRank = false, "", 0
+		}
+		return m
+	}
 	rows, err := q.Query(ctx, recordInboundSQL,
 		column(events, func(e notify.InboundEvent) uuid.UUID { return e.CallID }),
 		column(events, func(e notify.InboundEvent) string { return e.CallSID }),
@@ -89,10 +107,10 @@ WITH told AS MATERIALIZED (
 	WHERE phase IS NOT NULL
 	ORDER BY id, tier DESC, at DESC, reservation DESC, phase_order DESC
 ), answers AS (
-	SELECT DISTINCT ON (id) id, at, operator, operator_name
+	SELECT id, min(at) AS at
 	FROM told
 	WHERE answered
-	ORDER BY id, at, operator
+	GROUP BY id
 ), exits AS (
 	SELECT DISTINCT ON (id) id, exit, exit_rank, at, reason
 	FROM told
@@ -101,12 +119,12 @@ WITH told AS MATERIALIZED (
 ), moved AS (
 	INSERT INTO inbound_calls AS c (
 		id, call_sid, task_sid, from_number, from_hash, to_number, received_at, waiting_at, reserved_at,
-		answered_at, answered_by, answered_by_name,
+		answered_at,
 		phase, phase_tier, phase_at, phase_reservation, phase_order, phase_operator, phase_operator_name,
 		exit, exit_rank, exit_at, exit_reason, relay_at
 	)
 	SELECT facts.id, facts.call_sid, facts.task_sid, facts.from_number, facts.from_hash, facts.to_number, facts.received_at, facts.waiting_at, facts.reserved_at,
-		a.at, a.operator, a.operator_name,
+		a.at,
 		coalesce(p.phase, 'RECEIVED'), coalesce(p.tier, 0), coalesce(p.at, '-infinity'), coalesce(p.reservation, ''),
 		coalesce(p.phase_order, 0), p.operator, p.operator_name,
 		e.exit, coalesce(e.exit_rank, 0), e.at, e.reason, clock_timestamp() + interval '` + callsWait + `'
@@ -133,13 +151,6 @@ WITH told AS MATERIALIZED (
 		waiting_at = least(c.waiting_at, excluded.waiting_at),
 		reserved_at = least(c.reserved_at, excluded.reserved_at),
 		answered_at = least(c.answered_at, excluded.answered_at),
-		(answered_by, answered_by_name) = (
-			SELECT operator, name
-			FROM (VALUES (c.answered_at, c.answered_by, c.answered_by_name),
-				(excluded.answered_at, excluded.answered_by, excluded.answered_by_name)) AS either (at, operator, name)
-			ORDER BY at, operator
-			LIMIT 1
-		),
 		(phase, phase_tier, phase_at, phase_reservation, phase_order, phase_operator, phase_operator_name) = (
 			SELECT phase, tier, at, reservation, place, operator, name
 			FROM (VALUES

@@ -44,7 +44,7 @@ type InboundCall struct {
 const inboundCallColumns = `c.id, c.call_sid, c.task_sid, c.state::text, c.from_number, c.to_number,
 	CASE WHEN c.answered_at IS NOT NULL THEN c.answered_by WHEN c.state = 'RESERVED' THEN c.phase_operator END,
 	CASE WHEN c.answered_at IS NOT NULL THEN c.answered_by_name WHEN c.state = 'RESERVED' THEN c.phase_operator_name END,
-	c.exit_reason, c.created_at, c.received_at, c.waiting_at, c.reserved_at, c.answered_at, c.exit_at,
+	c.exit_reason, c.created_at, c.received_at, c.waiting_at, c.reserved_at, c.answered_at, CASE WHEN c.exit IS NOT NULL THEN least(c.talked_until, c.exit_at) END,
 	c.follow_up, c.follow_up_reason, c.notification_id, c.follow_up_task_sid, c.followed_up_at, c.closed_at,
 	c.workflow_id, c.updated_at, c.version`
 

@@ -49,7 +49,7 @@ func (s *Store) InboundFigures(ctx context.Context, within, threshold time.Durat
 				count(*) FILTER (WHERE state = 'CALLBACK_REQUESTED') AS callbacks, count(*) FILTER (WHERE state = 'TURNED_AWAY') AS turned_away,
 				count(*) FILTER (WHERE followed_up_at IS NOT NULL) AS followed_up,
 				avg(greatest('0', answered_at - coalesce(waiting_at, received_at, created_at))) FILTER (WHERE answered_at IS NOT NULL) AS answer,
-				avg(greatest('0', exit_at - answered_at)) FILTER (WHERE state = 'FINISHED') AS talk
+				avg(greatest('0', coalesce(talked_until, exit_at) - answered_at)) FILTER (WHERE state = 'FINISHED') AS talk
 			FROM inbound_calls
 			WHERE created_at > clock_timestamp() - $1::interval
 		)
@@ -82,9 +82,12 @@ func (s *Store) InboundOperators(ctx context.Context, within time.Duration) ([]I
 		FROM (
 			SELECT operator, max(name) OVER (PARTITION BY operator) AS name, busy, answered_at, exit_at
 			FROM (
-				SELECT answered_by AS operator, answered_by_name AS name, state = 'ANSWERED' AS busy, answered_at, exit_at
-				FROM inbound_calls
-				WHERE answered_at > clock_timestamp() - $1::interval
+				SELECT r.operator, r.operator_name AS name, c.state = 'ANSWERED' AND r.ended_at IS NULL AND r.released_at IS NULL AS busy,
+					coalesce(r.answered_at, r.ended_at) AS answered_at, coalesce(r.ended_at, c.exit_at) AS exit_at
+				FROM inbound_reservations r
+				JOIN inbound_calls c ON c.id = r.call_id
+				WHERE r.answered_at > clock_timestamp() - $1::interval
+					OR r.answered_at IS NULL AND r.ended_at > clock_timestamp() - $1::interval
 				UNION ALL
 				SELECT phase_operator, phase_operator_name, true, NULL, NULL
 				FROM inbound_calls

@@ -90,7 +90,31 @@ var inboundStories = []struct {
 		happened(5, notify.WordWaiting), happened(6, notify.WordReserved, by(mari, "WR1")), happened(20, notify.WordReleased, by(mari, "WR1")),
 		happened(25, notify.WordRinging, by(mari, "WR1")),
 	}, "WAITING waiting=5"},
+	{"transferred: the second operator talks on", transferred[:8], "ANSWERED waiting=5 answered=9 operator=Ken"},
+	{"transferred, and the second operator is done", transferred, "FINISHED waiting=5 answered=9 ended=50 operator=Ken"},
+	{"transferred, and the second operator does not take it", []notify.InboundEvent{
+		happened(9, notify.WordAnswered, by(mari, "WR1")), happened(20, notify.WordReserved, by(ken, "WR2")), happened(30, notify.WordReleased, by(ken, "WR2")),
+	}, "ANSWERED answered=9 operator=Mari"},
+	{"transferred, and the second operator's phone rings", []notify.InboundEvent{
+		happened(9, notify.WordAnswered, by(mari, "WR1")), happened(20, notify.WordReserved, by(ken, "WR2")), happened(21, notify.WordFinished, by(mari, "WR1")),
+	}, "ANSWERED answered=9 operator=Mari"},
+	{"transferred, and the caller hangs up", []notify.InboundEvent{
+		happened(9, notify.WordAnswered, by(mari, "WR1")), happened(20, notify.WordAnswered, by(ken, "WR2")), happened(21, notify.WordFinished, by(mari, "WR1")),
+		happened(40, notify.WordHungUp),
+	}, "FINISHED answered=9 ended=40 operator=Ken"},
+	{"the task wraps up while the second operator talks", []notify.InboundEvent{
+		happened(9, notify.WordAnswered, by(mari, "WR1")), happened(20, notify.WordAnswered, by(ken, "WR2")), happened(21, notify.WordFinished, by(mari, "WR1")),
+		happened(21, notify.WordWrapUp),
+	}, "ANSWERED answered=9 operator=Ken"},
 	{"asked about, and nothing else was told", []notify.InboundEvent{happened(0, notify.WordReceived), happened(6, notify.WordRinging, by(mari, "WR1"))}, "RESERVED operator=Mari"},
+}
+
+// transferred is a call that Mari hands over to Ken.
+var transferred = []notify.InboundEvent{
+	happened(5, notify.WordWaiting), happened(6, notify.WordReserved, by(mari, "WR1")), happened(9, notify.WordAnswered, by(mari, "WR1")),
+	happened(20, notify.WordNoted), happened(21, notify.WordReserved, by(ken, "WR2")), happened(23, notify.WordAnswered, by(ken, "WR2")),
+	happened(25, notify.WordFinished, by(mari, "WR1")), happened(30, notify.WordFinished, by(mari, "WR1")),
+	happened(50, notify.WordFinished, by(ken, "WR2")), happened(55, notify.WordFinished, by(ken, "WR2")), happened(55, notify.WordFinished),
 }
 
 func told(c store.InboundCall) string {
@@ -324,7 +348,8 @@ func TestAFollowUpIsDecidedOnce(t *testing.T) {
 		deciding.Go(func() {
 			text := "We are sorry that we missed your call."
 			n := store.NewNotification{ID: uuid.Must(uuid.NewV7()), Channel: notify.SMS, To: recipient, ToHash: []byte("h"), Message: &text, SenderID: sender}
-			decided, err := s.DecideInboundFollowUp(t.Context(), id, c.Version, store.InboundFollowUp{Action: notify.FollowUpSMS, Notification: &n})
+			decision, err := s.DecideInboundFollowUp(t.Context(), id, c.Version, store.InboundFollowUp{Action: notify.FollowUpSMS, Notification: &n})
+			decided := decision.Decided
 			if err != nil {
 				t.Error(err)
 			}
@@ -360,8 +385,8 @@ func TestAFollowUpWaitsForWhatChangedMeanwhile(t *testing.T) {
 	if _, err := s.RecordInbound(t.Context(), late); err != nil {
 		t.Fatal(err)
 	}
-	if decided, err := s.DecideInboundFollowUp(t.Context(), id, before.Version, store.InboundFollowUp{Action: notify.FollowUpNone}); err != nil || decided {
-		t.Errorf("it was decided: %v, error %v", decided, err)
+	if decision, err := s.DecideInboundFollowUp(t.Context(), id, before.Version, store.InboundFollowUp{Action: notify.FollowUpNone}); err != nil || decision.Decided {
+		t.Errorf("it was decided: %v, error %v", decision.Decided, err)
 	}
 }
 
@@ -378,8 +403,8 @@ func TestALateWishIsFollowedUpUnlessSomethingWas(t *testing.T) {
 		if _, err := s.RecordInbound(t.Context(), events[:2]...); err != nil {
 			t.Fatal(err)
 		}
-		if decided, err := s.DecideInboundFollowUp(t.Context(), id, 1, store.InboundFollowUp{Action: test.action, Reason: "because"}); err != nil || !decided {
-			t.Fatal(decided, err)
+		if decision, err := s.DecideInboundFollowUp(t.Context(), id, 1, store.InboundFollowUp{Action: test.action, Reason: "because"}); err != nil || !decision.Decided {
+			t.Fatal(decision.Decided, err)
 		}
 		if err := s.MarkInboundTask(t.Context(), id, "WT1"); err != nil {
 			t.Fatal(err)
@@ -394,8 +419,8 @@ func TestALateWishIsFollowedUpUnlessSomethingWas(t *testing.T) {
 			t.Errorf("after %s: %+v, error %v", test.action, c, err)
 		}
 		if test.again {
-			if decided, err := s.DecideInboundFollowUp(t.Context(), id, c.Version, store.InboundFollowUp{Action: notify.FollowUpNone}); err != nil || !decided {
-				t.Error(decided, err)
+			if decision, err := s.DecideInboundFollowUp(t.Context(), id, c.Version, store.InboundFollowUp{Action: notify.FollowUpNone}); err != nil || !decision.Decided {
+				t.Error(decision.Decided, err)
 			}
 			if _, err := s.RecordInbound(t.Context(), events...); err != nil { // repeats ask for nothing
 				t.Fatal(err)

@@ -66,12 +66,6 @@ type URLs struct {
 // ErrNoPublicURL says that Twilio cannot be told where to call.
 var ErrNoPublicURL = errors.New("TODOKU_PUBLIC_URL is empty: Twilio must be told where to call; set it for the workers and start them again")
 
-// Events are the events of TaskRouter that the webhooks are told of.
-const events = "task.created,task.updated,task.canceled,task.wrapup,task.completed,task.deleted," +
-	"task-queue.entered,task-queue.timeout,task-queue.moved,workflow.timeout," +
-	"reservation.created,reservation.accepted,reservation.rejected,reservation.timeout,reservation.canceled," +
-	"reservation.rescinded,reservation.completed,reservation.wrapup"
-
 // Objects are what the file means at Twilio, in the order in which they are made.
 func (f *File) Objects(urls URLs) ([]Object, error) {
 	if urls.Voice == "" {
@@ -79,7 +73,7 @@ func (f *File) Objects(urls URLs) ([]Object, error) {
 	}
 	objects := []Object{{
 		Kind: Workspaces, Name: f.Workspace,
-		Fields: map[string]string{"EventCallbackUrl": urls.Events, "EventsFilter": events},
+		Fields: map[string]string{"EventCallbackUrl": urls.Events, "EventsFilter": strings.Join(notify.TaskEvents(), ",")},
 		Begins: map[string]string{"Template": "NONE"},
 	}}
 	for _, a := range f.Activities {

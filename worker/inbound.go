@@ -7,7 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
@@ -83,6 +86,11 @@ func (i *Inbound) tellOne(ctx context.Context, n store.InboundNews) (string, err
 	if n.WorkflowID != nil {
 		workflowID = *n.WorkflowID
 	}
+	if n.State == notify.InboundAnswered || n.State == notify.InboundFinished {
+		if err := i.withdraw(ctx, n.ID); err != nil {
+			return "", err
+		}
+	}
 	now := workflows.InboundMoment{State: n.State, Operator: n.Operator}
 	if !n.Started {
 		return workflowID, i.Starter.StartInbound(ctx, workflowID, workflows.InboundInput{ID: n.ID, Now: now, CheckAfter: i.CheckAfter})
@@ -93,6 +101,17 @@ func (i *Inbound) tellOne(ctx context.Context, n store.InboundNews) (string, err
 	}
 	i.Log.Warn("replaced a call's workflow that is closed or gone", "workflow_id", workflowID)
 	return "", i.Store.BequeathInbound(ctx, n.ID, workflowID)
+}
+
+// withdraw cancels what was to be done about earlier calls of somebody who speaks with an operator now.
+func (i *Inbound) withdraw(ctx context.Context, id uuid.UUID) error {
+	owners, err := i.Store.WithdrawFollowUps(ctx, id)
+	for _, owner := range owners {
+		if err := i.Starter.Settled(ctx, owner, notify.Canceled); err != nil {
+			i.Log.WarnContext(ctx, "workflow not told: it will look at the ledger by itself", "workflow_id", owner, "error", err)
+		}
+	}
+	return err
 }
 
 // measure keeps the gauges of the queue.

@@ -60,6 +60,8 @@ func (c *Calls) instruct(ctx context.Context, policy notify.InboundPolicy, a car
 		}
 	}
 	switch {
+	case a.CalledBack != uuid.Nil && c.spokenSince(ctx, a.CalledBack):
+		return instruction{} // nobody needs to be called any more
 	case a.CalledBack != uuid.Nil:
 		return instruction{
 			Instruction: "call", To: a.ContactURI, From: from, URL: c.urls.about(callBackPath, a.CalledBack), Accept: true,
@@ -77,6 +79,15 @@ func (c *Calls) instruct(ctx context.Context, policy notify.InboundPolicy, a car
 		}
 	}
 	return instruction{Instruction: "dequeue", From: from, PostWorkActivitySID: policy.PostWorkActivitySID}
+}
+
+// spokenSince reports whether an operator has spoken with the caller since that call. Where the ledger cannot tell, the
+// caller is called back.
+func (c *Calls) spokenSince(ctx context.Context, id uuid.UUID) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	spoken, err := c.Store.SpokenSince(ctx, id)
+	return err == nil && spoken
 }
 
 // callBack connects an operator who has taken a task of calling back with the caller. The number is
