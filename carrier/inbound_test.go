@@ -35,7 +35,7 @@ func TestTaskEventsMeanWhatTaskRouterDocuments(t *testing.T) {
 		"task.created": notify.WordWaiting, "task-queue.entered": notify.WordWaiting, "workflow.target-matched": notify.WordNoted, "task.updated": notify.WordNoted,
 		"reservation.created": notify.WordReserved, "reservation.accepted": notify.WordAnswered, "reservation.rejected": notify.WordReleased,
 		"reservation.timeout": notify.WordReleased, "reservation.canceled": notify.WordReleased, "reservation.rescinded": notify.WordReleased,
-		"reservation.wrapup": notify.WordFinished, "reservation.completed": notify.WordFinished, "task.wrapup": notify.WordFinished, "task.completed": notify.WordFinished,
+		"reservation.wrapup": notify.WordFinished, "reservation.completed": notify.WordFinished, "task.wrapup": notify.WordWrapUp, "task.completed": notify.WordFinished,
 		"workflow.timeout": notify.WordTimedOut, "task.canceled": notify.WordTimedOut, "task.deleted": notify.WordNoted, "novelty": notify.WordNoted,
 	} {
 		e, about, err := ParseTaskEvent(taskForm("EventType="+kind), now)

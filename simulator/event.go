@@ -9,14 +9,17 @@ import (
 	"time"
 )
 
-// eventTypes are the events that a workspace's callback URL can be told of, as far as they happen here.
+// eventTypes are the events that a workspace's callback URL can ask for. Transfers, and reservations that fail, do not
+// happen here.
 // https://www.twilio.com/docs/taskrouter/api/event/reference
 var eventTypes = []string{
 	"task.created", "task.updated", "task.canceled", "task.wrapup", "task.completed", "task.deleted",
 	"task-queue.entered", "task-queue.moved", "task-queue.timeout",
 	"workflow.target-matched", "workflow.entered", "workflow.timeout", "workflow.skipped",
 	"reservation.created", "reservation.accepted", "reservation.rejected", "reservation.timeout",
-	"reservation.canceled", "reservation.rescinded", "reservation.completed", "reservation.wrapup",
+	"reservation.canceled", "reservation.rescinded", "reservation.completed", "reservation.wrapup", "reservation.failed",
+	"task.transfer-initiated", "task.transfer-attempt-failed", "task.transfer-failed", "task.transfer-canceled",
+	"task.transfer-completed",
 	"worker.activity.update",
 }
 

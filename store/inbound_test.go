@@ -114,7 +114,7 @@ var transferred = []notify.InboundEvent{
 	happened(5, notify.WordWaiting), happened(6, notify.WordReserved, by(mari, "WR1")), happened(9, notify.WordAnswered, by(mari, "WR1")),
 	happened(20, notify.WordNoted), happened(21, notify.WordReserved, by(ken, "WR2")), happened(23, notify.WordAnswered, by(ken, "WR2")),
 	happened(25, notify.WordFinished, by(mari, "WR1")), happened(30, notify.WordFinished, by(mari, "WR1")),
-	happened(50, notify.WordFinished, by(ken, "WR2")), happened(55, notify.WordFinished, by(ken, "WR2")), happened(55, notify.WordFinished),
+	happened(50, notify.WordFinished, by(ken, "WR2")), happened(55, notify.WordFinished, by(ken, "WR2")), happened(56, notify.WordFinished),
 }
 
 func told(c store.InboundCall) string {

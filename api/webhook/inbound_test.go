@@ -370,7 +370,7 @@ var taskStories = []struct {
 		taskEvent(1, "reservation.created", 2, reservation(1)...), taskEvent(1, "reservation.timeout", 17, reservation(1)...),
 		taskEvent(1, "reservation.created", 18, reservation(2)...), taskEvent(1, "reservation.accepted", 20, reservation(2)...),
 		taskEvent(1, "reservation.wrapup", 50, reservation(2)...), taskEvent(1, "task.wrapup", 50), taskEvent(1, "task.completed", 55, "TaskCompletedReason=done"),
-	}, "FINISHED Operator 2"},
+	}, "FINISHED Operator 2 done"},
 	{"speaking", []url.Values{
 		taskEvent(1, "task.created", 1), taskEvent(1, "reservation.created", 2, reservation(1)...), taskEvent(1, "reservation.accepted", 5, reservation(1)...),
 	}, "ANSWERED Operator 1"},
