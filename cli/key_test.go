@@ -3,7 +3,6 @@ package cli
 import (
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -63,7 +62,7 @@ func TestKeyAsJSON(t *testing.T) {
 	}
 }
 
-func TestRevokedKeyIsFoundNoMore(t *testing.T) {
+func TestRevokedKeyIsFoundAsRevoked(t *testing.T) {
 	term := newTerminal(t)
 	ledger := withLedger(t)
 	if out := term.succeeds("key", "list"); !strings.Contains(out, "todoku key add") {
@@ -74,8 +73,8 @@ func TestRevokedKeyIsFoundNoMore(t *testing.T) {
 		t.Errorf("it prints %q", out)
 	}
 	hash := sha256.Sum256([]byte(key))
-	if _, err := ledger.KeyByHash(t.Context(), hash[:]); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("the key is still found: %v", err)
+	if found, err := ledger.KeyByHash(t.Context(), hash[:]); err != nil || found.RevokedAt == nil {
+		t.Errorf("the key is %+v, error %v: want it revoked", found, err)
 	}
 	if code, _, errOut := term.run("key", "revoke", "7"); code != exitFailed || !strings.Contains(errOut, "there is no key 7") {
 		t.Errorf("revoking what is not there ends with %d and %q", code, errOut)
