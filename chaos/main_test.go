@@ -30,6 +30,8 @@ var impatient = map[string]string{
 	"CALL_SEND_INTERVAL": "100ms",
 	"AMBIGUITY_WINDOW":   "3s",
 	"STATUS_CHECK_DELAY": "5s",
+
+	"INBOUND_FOLLOW_UPS_PER_HOUR": "0",
 }
 
 // start runs the product with two workers until the test ends. The settings given take the place of
