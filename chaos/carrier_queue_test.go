@@ -29,7 +29,9 @@ func TestNoMoreWaitsInTwiliosQueueThanItsLimit(t *testing.T) {
 	}
 	var accepted []rig.Accepted
 	for i := range n {
-		accepted = append(accepted, accept(t, r, single(i))...)
+		message := single(i)
+		message.Channel = "SMS"
+		accepted = append(accepted, accept(t, r, message)...)
 	}
 	most := 0
 	await(t, 2*time.Minute, "all were sent", func(ctx context.Context) (bool, error) {
