@@ -127,6 +127,7 @@ func TestAWorkerThatRemembersItsClaimsSendsNothingAgainOnAServerThatLostThem(t *
 		}
 	}
 
+	b.awaitListed(5)
 	if done := b.reconcileLedger(); done.Waiting != 5 || done.Found != 0 {
 		t.Errorf("the reconciliation found %+v, want 5 of waiting notifications", done)
 	}
@@ -334,5 +335,25 @@ func TestAWorkerThatLostNoClaimSendsNothingThatAnotherOneSent(t *testing.T) {
 	b.sendAll(refs)
 	if n, code := b.creates(), b.stopCode(); n != 3 || code != store.CodeLedgerBehind {
 		t.Errorf("%d creates and stop code %q, want 3 and %s", n, code, store.CodeLedgerBehind)
+	}
+}
+
+// awaitListed waits until the carrier's list shows so many messages: it leaves out what is still queued.
+func (b *bench) awaitListed(n int) {
+	b.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		listed := 0
+		for page, err := range b.Carrier.List(b.t.Context(), notify.SMS, carrier.Filter{SentAfter: time.Now().Add(-time.Hour)}) {
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			listed += len(page)
+		}
+		if listed >= n {
+			return
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("the carrier lists %d, want %d", listed, n)
+		}
 	}
 }
