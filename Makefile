@@ -17,7 +17,7 @@ dev: build $(TEMPORAL) ## run the whole product on this machine: Postgres, Tempo
 
 test: lint $(TEMPORAL) ## run every linter and every test
 	$(if $(RACE),,@echo "no C compiler: running the tests without the race detector")
-	go tool gotestsum --format pkgname --format-hide-empty-pkg -- $(RACE) -timeout 15m $(PACKAGES)
+	go tool gotestsum --format pkgname --format-hide-empty-pkg -- $(RACE) -timeout 30m $(PACKAGES)
 
 lint: ## gofmt, go vet, staticcheck, workflowcheck
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
