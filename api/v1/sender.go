@@ -41,7 +41,7 @@ func (a *API) registerSenders(to huma.API) {
 		"List the senders", "Each with its pace, its queue and, where an error of the account or of the sender has stopped it, why."), a.listSenders)
 
 	huma.Register(to, operation("resume-sender", http.MethodPost, "/senders/{id}/resume", "Senders", ScopeManage,
-		"Let a stopped sender go on", "Mend the cause first. What is HELD is sent then: the first of it within 10 seconds, when the workflows have noticed. Resuming a sender that runs changes nothing. While the database lacks sends that Twilio has, it is 409.", http.StatusNotFound, http.StatusConflict), a.resumeSender)
+		"Let a stopped sender go on", "Fix the cause first. What is HELD is sent then: the first of it within 10 seconds, when the workflows have noticed. Resuming a sender that runs changes nothing. While the database lacks sends that Twilio has, it is 409.", http.StatusNotFound, http.StatusConflict), a.resumeSender)
 }
 
 func (a *API) listSenders(ctx context.Context, _ *struct{}) (*struct{ Body list[Sender] }, error) {
