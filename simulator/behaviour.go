@@ -39,6 +39,9 @@ type Behaviour struct {
 	Outcomes map[string]json.RawMessage `json:"outcomes"`
 	// Fault hits the next creates, those at TaskRouter and Studio included; none by default.
 	Fault *Fault `json:"fault"`
+	// TaskListLagMS is how many milliseconds TaskRouter's list of tasks is behind: tasks that are younger are not in it.
+	// 0 by default.
+	TaskListLagMS int `json:"task_list_lag_ms"`
 	// SecondMS is how many milliseconds a second of inbound calls and of TaskRouter's time-outs lasts; 1000 by
 	// default. Less makes everybody hurry.
 	SecondMS int `json:"second_ms"`
@@ -141,6 +144,8 @@ func (b *Behaviour) validate() error {
 	switch {
 	case b.LatencyMS < 0:
 		return errors.New("latency_ms must not be negative")
+	case b.TaskListLagMS < 0:
+		return errors.New("task_list_lag_ms must not be negative")
 	case b.CallbackDelayMS < 0:
 		return errors.New("callback_delay_ms must not be negative")
 	case b.DrainPerSecond < 0:

@@ -84,8 +84,9 @@ func (ws *workspace) keepTasks(w *world) {
 					f.refuse(20001, "EvaluateTaskAttributes: %v", err)
 				}
 			}
+			lag := milliseconds(w.behaviour.TaskListLagMS)
 			return func(t *task) bool {
-				return (len(wanted) == 0 || slices.Contains(wanted, t.status)) &&
+				return time.Since(t.createdAt) >= lag && (len(wanted) == 0 || slices.Contains(wanted, t.status)) &&
 					(!f.has("WorkflowSid") || t.workflow.sid == f.text("WorkflowSid")) && (fits == nil || fits.holds(t.known))
 			}
 		},
