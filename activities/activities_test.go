@@ -34,6 +34,7 @@ type bench struct {
 	fetched     atomic.Int64 // messages and calls that were asked for by SID
 	pages       atomic.Int64 // pages of lists
 	listing     func()       // when set, called before each of them
+	posting     func()       // when set, called before a task is created
 }
 
 func newBench(t *testing.T) *bench {
@@ -47,6 +48,10 @@ func newBench(t *testing.T) *bench {
 	b := &bench{t: t, databaseURL: url, sender: map[notify.Channel]int64{}}
 	b.sim = carriertest.Start(t, func(r *http.Request) {
 		switch name := path.Base(r.URL.Path); {
+		case r.Method == http.MethodPost && name == "Tasks":
+			if b.posting != nil {
+				b.posting()
+			}
 		case r.Method != http.MethodGet || strings.HasPrefix(r.URL.Path, "/_simulator/"):
 		case name == "Messages.json", name == "Calls.json":
 			b.pages.Add(1)

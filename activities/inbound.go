@@ -85,11 +85,13 @@ func (a *Activities) FollowInbound(ctx context.Context, id uuid.UUID) (InboundNe
 				}
 				next.In = callsAgainPause
 			}
-		default: // a task, which is not made yet
-			if err := a.makeCallbackTask(ctx, c); err != nil {
+		default: // a task, which is not made yet, or not canceled
+			if next.In, err = a.callbackTask(ctx, c); err != nil {
 				return InboundNext{}, err
 			}
-			continue
+			if next.In == 0 {
+				continue
+			}
 		}
 		return next, a.Store.LookAtInbound(ctx, id, next.In+InboundPatience)
 	}
@@ -213,27 +215,6 @@ func (a *Activities) draftFollowUp(ctx context.Context, c store.InboundCall, cha
 		ID: id, Channel: channel, Reference: &reference, To: to, ToHash: to.Hash(a.Terms.PhoneHashKey), Message: &body, SenderID: sender,
 		RequireHuman: channel == notify.Call && a.Terms.Inbound.RequireHuman,
 	}, nil
-}
-
-// errNoWorkspace is mended by an apply: the next try after it makes the task.
-var errNoWorkspace = errors.New("a task of calling back waits: nothing is set up at TaskRouter; todoku taskrouter apply sets it up")
-
-// makeCallbackTask makes the task that was decided upon, or finds it.
-func (a *Activities) makeCallbackTask(ctx context.Context, c store.InboundCall) error {
-	policy, err := a.Store.InboundPolicy(ctx)
-	if err != nil {
-		return err
-	}
-	if !policy.SetUp() {
-		return errNoWorkspace
-	}
-	sid, err := a.Carrier.EnsureCallbackTask(ctx, carrier.CallbackTask{
-		WorkspaceSID: policy.WorkspaceSID, WorkflowSID: policy.WorkflowSID, CallID: c.ID, Called: valueOf(c.To), Attributes: policy.TaskAttributes,
-	})
-	if err != nil {
-		return err
-	}
-	return a.Store.MarkInboundTask(ctx, c.ID, sid)
 }
 
 func valueOf(text *string) string {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,13 +29,17 @@ type InboundChange struct {
 func (s *Store) RecordInbound(ctx context.Context, events ...notify.InboundEvent) ([]InboundChange, error) {
 	var changes []InboundChange
 	var err error
-	if len(withReservations(events)) == 0 {
+	reservations, tasks := those(events, ofReservation), those(events, ofCallbackTask)
+	if len(reservations)+len(tasks) == 0 {
 		changes, err = recordInbound(ctx, s.pool, events)
 	} else {
 		err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 			changes, err = recordInbound(ctx, tx, events)
-			if err == nil {
-				err = recordReservations(ctx, tx, withReservations(events), changes)
+			if err == nil && len(reservations) > 0 {
+				err = recordReservations(ctx, tx, reservations, changes)
+			}
+			if err == nil && len(tasks) > 0 {
+				err = recordCallbackTasks(ctx, tx, tasks)
 			}
 			return err
 		})
@@ -43,6 +48,16 @@ func (s *Store) RecordInbound(ctx context.Context, events ...notify.InboundEvent
 		return nil, fmt.Errorf("record what was told of calls: %w", err)
 	}
 	return changes, nil
+}
+
+// those are the events of one kind.
+func those(events []notify.InboundEvent, kind func(notify.InboundEvent) bool) []notify.InboundEvent {
+	return slices.DeleteFunc(slices.Clone(events), func(e notify.InboundEvent) bool { return !kind(e) })
+}
+
+// ofCallbackTask reports whether an event names the task of calling somebody back.
+func ofCallbackTask(e notify.InboundEvent) bool {
+	return e.Word == notify.WordCallbackTask && e.TaskSID != ""
 }
 
 func recordInbound(ctx context.Context, q querier, events []notify.InboundEvent) ([]InboundChange, error) {

@@ -116,7 +116,7 @@ func followUpLimit(ctx context.Context, tx pgx.Tx, id uuid.UUID, f InboundFollow
 }
 
 // WithdrawFollowUps withdraws what was to be done about earlier calls of somebody who speaks with an operator now: what
-// was not sent, and tasks that were not made. It returns the workflows of notifications that it canceled.
+// was not sent, and tasks that no operator has yet. It returns the workflows of notifications that it canceled.
 func (s *Store) WithdrawFollowUps(ctx context.Context, answered uuid.UUID) (owners []string, err error) {
 	type pending struct {
 		ID           uuid.UUID
@@ -145,16 +145,31 @@ func (s *Store) WithdrawFollowUps(ctx context.Context, answered uuid.UUID) (owne
 				continue // it was sent, or is being sent
 			}
 		}
-		if _, err := s.pool.Exec(ctx, `
-			UPDATE inbound_calls c SET follow_up = 'none', follow_up_reason = $2, followed_up_at = NULL,
-				closed_at = coalesce(c.closed_at, clock_timestamp()), updated_at = clock_timestamp()
-			WHERE id = $1 AND (follow_up <> 'task'
-				OR follow_up_task_sid IS NULL AND NOT EXISTS (SELECT FROM inbound_callback_tasks t WHERE t.call_id = c.id AND t.posted_at IS NOT NULL))`,
-			c.ID, notify.FollowUpSpoken); err != nil {
+		if err := s.withdraw(ctx, c.ID); err != nil {
 			return owners, fmt.Errorf("withdraw a follow-up: %w", err)
 		}
 	}
 	return owners, nil
+}
+
+// withdraw withdraws one follow-up: it never happens, or its task is to be canceled at TaskRouter.
+func (s *Store) withdraw(ctx context.Context, call uuid.UUID) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var action *string
+		if err := tx.QueryRow(ctx, `SELECT follow_up FROM inbound_calls WHERE id = $1 FOR UPDATE`, call).Scan(&action); err != nil {
+			return err
+		}
+		if action != nil && *action == string(notify.FollowUpTask) {
+			if posted, err := withdrawPostedTask(ctx, tx, call); err != nil || posted {
+				return err
+			}
+		}
+		_, err := tx.Exec(ctx, `
+			UPDATE inbound_calls SET follow_up = 'none', follow_up_reason = $2, followed_up_at = NULL,
+				closed_at = coalesce(closed_at, clock_timestamp()), updated_at = clock_timestamp()
+			WHERE id = $1 AND follow_up IS NOT NULL`, call, notify.FollowUpSpoken)
+		return err
+	})
 }
 
 // SpokenSince reports whether somebody has spoken with the caller since that call: in another one.
@@ -168,15 +183,4 @@ func (s *Store) SpokenSince(ctx context.Context, id uuid.UUID) (bool, error) {
 		return false, fmt.Errorf("look whether a caller was spoken with: %w", err)
 	}
 	return spoken, nil
-}
-
-// MarkInboundTask notes the task of calling back, which ends what is done about the caller.
-func (s *Store) MarkInboundTask(ctx context.Context, id uuid.UUID, taskSID string) error {
-	_, err := s.pool.Exec(ctx, `
-		UPDATE inbound_calls SET follow_up_task_sid = $2, followed_up_at = clock_timestamp(), closed_at = clock_timestamp(), updated_at = clock_timestamp()
-		WHERE id = $1 AND follow_up = 'task' AND follow_up_task_sid IS NULL`, id, taskSID)
-	if err != nil {
-		return fmt.Errorf("note the task of calling back: %w", err)
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,10 +17,6 @@ func ofReservation(e notify.InboundEvent) bool {
 		return e.CallSID != "" && (e.Reservation != "" || e.Operator.SID != "")
 	}
 	return false
-}
-
-func withReservations(events []notify.InboundEvent) []notify.InboundEvent {
-	return slices.DeleteFunc(slices.Clone(events), func(e notify.InboundEvent) bool { return !ofReservation(e) })
 }
 
 // recordReservations merges what was told of reservations, and lets what follows from all of them move the calls: who

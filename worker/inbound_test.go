@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
@@ -119,5 +120,32 @@ func TestACallWhoseWorkflowIsGoneIsFollowedByAnother(t *testing.T) {
 	h.tellOfCall(sid, began.Add(time.Second), notify.WordHungUp)
 	if c := h.awaitCall(id, "it is followed up", closed); !strings.HasSuffix(*c.WorkflowID, "/r1") || *c.FollowUp != "sms" {
 		t.Errorf("%+v", c)
+	}
+}
+
+// An operator is not asked to call somebody back whom another operator has spoken with meanwhile.
+func TestATaskOfCallingBackIsCanceledWhenTheCallerIsAnswered(t *testing.T) {
+	h := newHouse(t)
+	run := uuid.Must(uuid.NewV7())
+	file := strings.Replace(callCentre, "'+15005550006'}", "'+15005550006', follow_up: {abandoned: task}}", 1)
+	if _, err := h.store.AddTaskRouterRun(t.Context(), run, activities.TaskRouterApply, "f", file); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitTaskRouterRun(run)
+	missed := h.tellOfCall(newCallSID(), time.Now().Add(-time.Minute), notify.WordWaiting, notify.WordHungUp)
+	c := h.awaitCall(missed, "there is a task", closed)
+	if c.FollowUp == nil || *c.FollowUp != "task" || c.FollowUpTaskSID == nil {
+		t.Fatalf("the call is %+v", c)
+	}
+	sid, caller := newCallSID(), notify.PhoneNumber{E164: recipient}
+	if _, err := h.store.RecordInbound(t.Context(), notify.InboundEvent{
+		CallID: notify.InboundID(sid), CallSID: sid, Key: "answered", Kind: "answered", Word: notify.WordAnswered, At: time.Now(), Source: notify.FromWebhook,
+		From: recipient, FromHash: caller.Hash(nil), To: "+15005550006",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	c = h.awaitCall(missed, "the task is withdrawn", func(c store.InboundCall) bool { return closed(c) && *c.FollowUp == "none" })
+	if *c.FollowUpReason != notify.FollowUpSpoken || !strings.HasSuffix(*c.WorkflowID, "/r1") {
+		t.Errorf("the call is %+v", c)
 	}
 }
