@@ -15,7 +15,7 @@ func TestDefaultBehaviour(t *testing.T) {
 		"default_outcome":      map[string]any{"status": "delivered", "error_code": nil},
 		"default_call_outcome": map[string]any{"status": "completed", "duration_s": 12.0, "answered_by": nil},
 		"outcomes":             map[string]any{}, "fault": nil, "drain_per_second": 0.0, "clock_offset_ms": 0.0,
-		"second_ms": 1000.0, "max_queue_size": 1000.0,
+		"second_ms": 1000.0, "max_queue_size": 1000.0, "task_list_lag_ms": 0.0,
 		"operators": map[string]any{
 			"answer": 1.0, "reject": 0.0, "vanish": 0.0, "return_after_ms": nil, "answer_after_ms": []any{200.0, 200.0},
 			"talk_ms": []any{3000.0, 3000.0}, "wrap_up_ms": []any{1000.0, 1000.0},
@@ -40,7 +40,7 @@ func TestBehaviourIsShownAsItWasPut(t *testing.T) {
 		"default_call_outcome": {"status": "busy", "duration_s": 0, "answered_by": "fax"},
 		"outcomes": {"+15550100001": {"status": "undelivered", "error_code": 30003}},
 		"fault": {"kind": "rate_limited", "count": 10, "retry_after_s": 1},
-		"second_ms": 20, "max_queue_size": 5, "drain_per_second": 2.5, "clock_offset_ms": -4,
+		"second_ms": 20, "max_queue_size": 5, "task_list_lag_ms": 6, "drain_per_second": 2.5, "clock_offset_ms": -4,
 		"operators": {"answer": 8, "reject": 1, "vanish": 1, "return_after_ms": 50, "answer_after_ms": [1, 2],
 			"talk_ms": [3, 4], "wrap_up_ms": [5, 6]}}`
 	status, answered := rig.control("PUT", "behaviour", put)
@@ -95,6 +95,7 @@ func TestBadBehaviourChangesNothing(t *testing.T) {
 		{`{"fault": {"kind": "refuse", "forwarded": true}}`, "body and forwarded go with the kind gateway"},
 		{`{"second_ms": 0}`, "second_ms must be at least 1"},
 		{`{"max_queue_size": -1}`, "max_queue_size must not be negative"},
+		{`{"task_list_lag_ms": -1}`, "task_list_lag_ms must not be negative"},
 		{`{"operators": {"answer": 0}}`, "operators: one of answer, reject and vanish must be over 0"},
 		{`{"operators": {"reject": -1}}`, "operators: answer, reject and vanish must not be negative"},
 		{`{"operators": {"return_after_ms": -1}}`, "operators: return_after_ms must not be negative"},
