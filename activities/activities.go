@@ -90,6 +90,8 @@ type Activities struct {
 	// Schedules are those of Temporal. They are needed where SyncSchedules runs.
 	Schedules TemporalSchedules
 
+	stops stops // of senders, as far as this process has caused them
+
 	listing struct{ sms, call sync.Mutex } // held by those of this process who wait for a turn to list
 
 	gateways gateways // answers that were not the carrier\'s

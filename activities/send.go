@@ -257,7 +257,7 @@ func (a *Activities) postOnce(ctx context.Context, claim store.Claim, claimedAt 
 	if err := a.awaitSlot(ctx, claim, claimedAt); err != nil {
 		return nil, a.giveBack(ctx, claim, store.Retry{Kind: store.EventTryFailed, Uncounted: true, Detail: err.Error()})
 	}
-	request := a.create(claim, body, claimedAt.Add(a.Terms.lease()))
+	request := a.create(claim, body, claimedAt)
 	*posting = true
 	receipt, err := a.Carrier.Create(ctx, request)
 	if err != nil {
@@ -297,8 +297,9 @@ func (a *Activities) awaitSlot(ctx context.Context, claim store.Claim, claimedAt
 }
 
 // create fills the carrier's request from the claim.
-func (a *Activities) create(claim store.Claim, body string, deadline time.Time) carrier.Create {
-	req := carrier.Create{Channel: claim.Channel, To: claim.To, Body: body, DetectMachine: claim.RequireHuman, Deadline: deadline}
+func (a *Activities) create(claim store.Claim, body string, claimedAt time.Time) carrier.Create {
+	req := carrier.Create{Channel: claim.Channel, To: claim.To, Body: body, DetectMachine: claim.RequireHuman,
+		Deadline: claimedAt.Add(a.Terms.lease()), Held: func() bool { return a.stops.since(claim.SenderID, claimedAt) }}
 	if strings.HasPrefix(claim.From, "MG") {
 		req.MessagingServiceSID = claim.From
 	} else {
@@ -345,6 +346,8 @@ func (a *Activities) failed(ctx context.Context, claim store.Claim, err error) e
 func (a *Activities) tryAgain(ctx context.Context, claim store.Claim, failure *carrier.Error, code string) error {
 	retry := store.Retry{Kind: store.EventTryFailed, ErrorCode: code, Detail: failure.Error(), After: pause(claim.Attempts)}
 	switch {
+	case errors.Is(failure, carrier.ErrHeld):
+		retry.Kind, retry.Uncounted, retry.After = store.EventStopped, true, 0
 	case errors.Is(failure, carrier.ErrDeadline), ctx.Err() != nil:
 		retry.Uncounted, retry.After = true, 0 // nothing was written
 	case failure.HTTPStatus == http.StatusTooManyRequests:
@@ -397,6 +400,7 @@ func stopReason(claim store.Claim, failure *carrier.Error, code string) string {
 
 // stop stops the sender, or all senders, and says so.
 func (a *Activities) stop(ctx context.Context, sender int64, all bool, code, reason string) error {
+	a.stops.note(sender, all)
 	if err := a.Store.StopSender(detached(ctx), sender, all, code, reason); err != nil {
 		return err
 	}
@@ -410,6 +414,27 @@ func (a *Activities) stopSender(ctx context.Context, claim store.Claim, failure 
 		return err
 	}
 	return a.giveBack(ctx, claim, store.Retry{Kind: store.EventStopped, Uncounted: true, ErrorCode: code, Detail: failure.Error()})
+}
+
+// stops remembers when the carrier's answers last stopped senders, so that what was claimed before and
+// not yet written is given back. What is claimed later has read the ledger.
+type stops struct{ at sync.Map } // by sender, 0 for all of them: time.Time
+
+func (s *stops) note(sender int64, all bool) {
+	if all {
+		sender = 0
+	}
+	s.at.Store(sender, time.Now())
+}
+
+// since reports whether the sender was stopped after the moment.
+func (s *stops) since(sender int64, moment time.Time) bool {
+	for _, id := range []int64{sender, 0} {
+		if at, ok := s.at.Load(id); ok && at.(time.Time).After(moment) {
+			return true
+		}
+	}
+	return false
 }
 
 // giveBack returns the row to the ledger, unless a receipt was faster.

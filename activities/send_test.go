@@ -201,3 +201,27 @@ func TestTheSendDeadlineHoldsForASlowedSenderToo(t *testing.T) {
 		t.Errorf("the failure is %v, want SEND_DEADLINE", shown(row.FailureCode))
 	}
 }
+
+func TestWhatIsNotYetWrittenWhenASenderIsStoppedGoesBack(t *testing.T) {
+	b := newBench(t)
+	sender, err := b.Store.EnsureSender(t.Context(), notify.SMS, "+15005550007") // Twilio's magic number that cannot send: 21606
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.sender[notify.SMS] = sender
+	b.behave(`{"latency_ms": 300}`)
+	const rows, connections = 300, 64
+	shard, _ := b.acceptShard(notify.SMS, rows)
+	if _, err := b.Send(t.Context(), shard); err != nil {
+		t.Fatal(err)
+	}
+	var posted, uncounted int
+	b.queryRow(&posted, `SELECT count(*) FROM notification_events WHERE error_code = '21606'`)
+	b.queryRow(&uncounted, `SELECT count(*) FROM notifications WHERE status = 'ACCEPTED' AND attempts = 0`)
+	if posted == 0 || posted > 2*connections {
+		t.Errorf("%d were posted: want those that were on the wire when the sender was stopped, on %d connections", posted, connections)
+	}
+	if uncounted != rows {
+		t.Errorf("%d of %d rows are accepted and uncounted", uncounted, rows)
+	}
+}

@@ -36,6 +36,10 @@ type Create struct {
 	// Deadline is when the claim of the sender's worker runs out: nothing is written to the wire
 	// after it, and the answer is awaited until shortly before. Zero: no deadline.
 	Deadline time.Time
+
+	// Held reports, just before the request is written, that it may not be: its sender was stopped
+	// meanwhile. Nil: nothing holds it.
+	Held func() bool
 }
 
 const longestValidityPeriod = 10 * time.Hour
@@ -49,7 +53,7 @@ var callEvents = []string{"initiated", "ringing", "answered", "completed"}
 // SafeToRetry may be repeated at once.
 func (c *Client) Create(ctx context.Context, req Create) (notify.Receipt, error) {
 	e, service := c.begin(ctx, "create "+string(req.Channel))
-	e.deadline = req.Deadline
+	e.deadline, e.held = req.Deadline, req.Held
 	e.private = []string{req.Body, req.StatusCallback, req.To, req.From, req.MessagingServiceSID, c.accountSID, c.authToken}
 
 	if problem := req.problem(); problem != "" {

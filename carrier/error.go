@@ -42,13 +42,15 @@ func (e *Error) Error() string {
 	}
 	about = append(about, string(e.Class))
 	message := e.Message
-	if errors.Is(e.cause, ErrDeadline) {
-		message += ": " + ErrDeadline.Error()
+	for _, why := range []error{ErrDeadline, ErrHeld} {
+		if errors.Is(e.cause, why) {
+			message += ": " + why.Error()
+		}
 	}
 	return fmt.Sprintf("%s: %s (%s)", e.Op, message, strings.Join(about, ", "))
 }
 
-// Unwrap returns what went wrong below HTTP: a context's error, ErrDeadline, a network error, a
+// Unwrap returns what went wrong below HTTP: a context's error, ErrDeadline, ErrHeld, a network error, a
 // *TooLongError, or nil.
 func (e *Error) Unwrap() error { return e.cause }
 

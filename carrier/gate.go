@@ -11,11 +11,12 @@ import (
 )
 
 // gate stands between one request and the wire. It opens when the first byte is about to be written,
-// after a last look at the deadline. So a gate that never opened proves that nothing was written,
+// after a last look at the deadline and at whether the request is held. So a gate that never opened proves that nothing was written,
 // and once sealed it never opens, even if net/http still tries.
 type gate struct {
 	ctx      context.Context
 	deadline time.Time // zero: none
+	held     func() bool
 	openedAt time.Time // set before the gate opens
 	state    atomic.Int32
 }
@@ -33,6 +34,9 @@ func (g *gate) open() error {
 	if g.state.Load() == gateShut {
 		if !g.deadline.IsZero() && left(g.deadline) <= 0 {
 			return ErrDeadline
+		}
+		if g.held != nil && g.held() {
+			return ErrHeld
 		}
 		if err := g.ctx.Err(); err != nil {
 			return err

@@ -27,6 +27,9 @@ const (
 // ErrDeadline says that the deadline of a create passed before anything was written to the wire.
 var ErrDeadline = errors.New("the deadline passed before the request was written")
 
+// ErrHeld says that a create was held back before anything was written to the wire.
+var ErrHeld = errors.New("the sender was stopped before the request was written")
+
 // exchange is one request to Twilio and its answer. It is the twilio.BaseClient of a twilio-go
 // service that lives as long as the exchange, and gives it what twilio-go's own client has no place
 // for.
@@ -36,9 +39,10 @@ type exchange struct {
 	op       string
 	limit    int64     // of the answer's body, in bytes
 	deadline time.Time // nothing is written after it; zero: none
-	page     *url.URL  // when set, its path and query take the place of twilio-go's
-	private  []string  // values of the request that no error may repeat
-	answer   any       // when set, the answer is read into it, and twilio-go is handed an empty one
+	held     func() bool
+	page     *url.URL // when set, its path and query take the place of twilio-go's
+	private  []string // values of the request that no error may repeat
+	answer   any      // when set, the answer is read into it, and twilio-go is handed an empty one
 
 	started   bool
 	reads     bool   // the request changes nothing at Twilio
@@ -80,7 +84,7 @@ func (e *exchange) SendRequest(method, address string, data url.Values, headers 
 	ctx, cancel := context.WithTimeout(e.ctx, remaining)
 	defer cancel()
 
-	wire := &gate{ctx: ctx, deadline: e.deadline}
+	wire := &gate{ctx: ctx, deadline: e.deadline, held: e.held}
 	out, err := e.request(httptrace.WithClientTrace(ctx, wire.trace()), method, address, data, headers, content)
 	if err != nil {
 		return nil, e.fail(Request, "twilio-go made an address that cannot be parsed", nil)
@@ -199,6 +203,8 @@ func (e *exchange) unanswered(written bool, err error) *Error {
 		return e.fail(Ambiguous, "no answer was read: "+describe(err), err)
 	case errors.Is(err, ErrDeadline):
 		return e.fail(SafeToRetry, "nothing was sent", ErrDeadline)
+	case errors.Is(err, ErrHeld):
+		return e.fail(SafeToRetry, "nothing was sent", ErrHeld)
 	default:
 		return e.fail(SafeToRetry, "nothing was sent: "+describe(err), err)
 	}

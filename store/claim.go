@@ -149,7 +149,8 @@ func (s *Store) NextSlot(ctx context.Context, claim Claim, interval time.Duratio
 // OfBatch reports whether the owner carries a part of a batch.
 func (o Owner) OfBatch() bool { return strings.HasPrefix(o.WorkflowID, batchPrefix) }
 
-// claimSQL is the statement of Claim. That for a part of a batch also reads the batch's row, and
+// claimSQL is the statement of Claim. It locks the sender's row: whoever stops the sender waits for claims
+// that began before, and none is committed after. That for a part of a batch also reads the batch's row, and
 // locks it: whoever pauses or cancels the batch waits for claims that began before, and none is
 // committed after. Before that it takes its turn (takeBatchTurn). A batch with a pace of its own is
 // claimed one by one.
@@ -206,13 +207,16 @@ func (t ClaimTerms) claimSQL() string {
 			) n` + batch + `
 		), wanted AS MATERIALIZED (
 			SELECT min(sender_id) AS sender_id, count(*) AS rows FROM due WHERE ` + open + `
+		), sender_turn AS MATERIALIZED (
+			SELECT ` + senderTurn("pg_advisory_xact_lock_shared", "wanted.sender_id") + ` FROM wanted
 		), free AS MATERIALIZED (
 			SELECT s.id, s.address, interval '0' AS pace, ` + most + ` AS slots, greatest(s.next_slot, clock.now) AS starts_at
-			FROM senders s, clock, wanted
+			FROM senders s, clock, wanted, sender_turn
 			WHERE s.id = wanted.sender_id AND ` + pace + ` = '0' AND s.stopped_at IS NULL AND s.next_slot <= clock.now + $7::interval
+			FOR SHARE OF s
 		), sender AS MATERIALIZED (
 			SELECT s.id, s.next_slot, ` + pace + ` AS pace, CASE WHEN s.queue_unlimited_at IS NULL THEN ` + queueLimit + ` ELSE 0 END AS most
-			FROM senders s, clock
+			FROM senders s, clock, sender_turn
 			WHERE s.id = (SELECT sender_id FROM wanted) AND ` + pace + ` > '0' AND s.stopped_at IS NULL AND s.next_slot <= clock.now + $7::interval
 			FOR UPDATE OF s
 		), room AS MATERIALIZED (
@@ -258,8 +262,8 @@ func (t ClaimTerms) claimSQL() string {
 		ORDER BY c.claim_place`
 }
 
-// pace is how far apart creates of the sender s are. One without pacing is only read: nobody waits for
-// a slot of his.
+// pace is how far apart creates of the sender s are. The row of one without pacing is shared by its
+// claims: none waits for a slot of another.
 const pace = `CASE s.channel WHEN 'CALL' THEN $6::interval ELSE $5::interval END`
 
 // queueLimit is how many notifications of the sender s may be in the carrier's queue; 0: no limit.

@@ -74,12 +74,21 @@ func (s *Store) Senders(ctx context.Context) ([]Sender, error) {
 }
 
 // StopSender stops a sender after an error that concerns it and not one notification; every claim
-// reads the sender's row, so this commit is the edge. With all set, every sender is stopped: the
-// account itself was refused. The first reason is kept until the sender is resumed.
+// reads and locks the sender's row, so this commit is the edge: it waits for claims that began before,
+// and none is committed after. With all set, every sender is stopped: the account itself was refused.
+// The first reason is kept until the sender is resumed.
 func (s *Store) StopSender(ctx context.Context, id int64, all bool, code, reason string) error {
-	_, err := s.pool.Exec(ctx, `
-		UPDATE senders SET stopped_at = now(), stop_code = $3, stop_reason = $4
-		WHERE (id = $1 OR $2) AND stopped_at IS NULL`, id, all, code, reason)
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `
+			SELECT `+senderTurn("pg_advisory_xact_lock", "s.id")+`
+			FROM (SELECT id FROM senders WHERE (id = $1 OR $2) AND stopped_at IS NULL ORDER BY id) AS s`, id, all); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `
+			UPDATE senders SET stopped_at = clock_timestamp(), stop_code = $3, stop_reason = $4
+			WHERE (id = $1 OR $2) AND stopped_at IS NULL`, id, all, code, reason)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("stop sender: %w", err)
 	}
@@ -89,35 +98,30 @@ func (s *Store) StopSender(ctx context.Context, id int64, all bool, code, reason
 // ResumeSender lets a sender go on that is stopped, or that the carrier asked to wait. The time for which it was stopped is not counted
 // towards its notifications' SEND_DEADLINE, and its batches want to be looked at (NeglectedBatches). The error is
 // ErrNotFound when there is no such sender, and ErrLedgerBehind while the ledger is to be reconciled.
-func (s *Store) ResumeSender(ctx context.Context, id int64) (Sender, error) {
-	sender, err := one(ctx, s, pgx.RowToStructByPos[Sender], `
-		WITH stopped AS (
-			SELECT id, stopped_at FROM senders
-			WHERE id = $1 AND NOT EXISTS (SELECT FROM ledger_identity WHERE behind_since IS NOT NULL)
-			FOR UPDATE
-		), s AS (
-			UPDATE senders s SET stopped_at = NULL, stop_code = NULL, stop_reason = NULL,
-				next_slot = least(s.next_slot, clock_timestamp())
-			FROM stopped
-			WHERE s.id = stopped.id
-			RETURNING s.*
-		), held AS (
-			UPDATE notifications n SET first_claimed_at = n.first_claimed_at + (now() - greatest(n.first_claimed_at, stopped.stopped_at))
-			FROM stopped
-			WHERE n.sender_id = stopped.id AND stopped.stopped_at IS NOT NULL
-				AND n.status = 'ACCEPTED' AND n.first_claimed_at IS NOT NULL AND n.batch_id IS NULL
-		), held_of_batches AS (
-			UPDATE notifications n SET first_claimed_at = n.first_claimed_at + (now() - greatest(n.first_claimed_at, stopped.stopped_at))
-			FROM stopped
-			JOIN batches b ON b.sender_id = stopped.id AND b.finished_at IS NULL
-			WHERE n.batch_id = b.id AND n.place < b.shards_started * b.shard_size AND stopped.stopped_at IS NOT NULL
-				AND n.status = 'ACCEPTED' AND n.first_claimed_at IS NOT NULL
-		), batches_held AS (
-			UPDATE batches b SET carry_by = least(b.carry_by, clock_timestamp())
-			FROM stopped
-			WHERE b.sender_id = stopped.id AND b.finished_at IS NULL AND stopped.stopped_at IS NOT NULL
-		)
-		SELECT `+senderColumns+` FROM s`, id)
+func (s *Store) ResumeSender(ctx context.Context, id int64) (sender Sender, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		// One resume at a time: of two, the second finds the sender resumed and moves nothing again.
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('resume-sender/' || $1::bigint, 0))`, id); err != nil {
+			return err
+		}
+		for _, statement := range uncountStop {
+			if _, err := tx.Exec(ctx, statement, id); err != nil {
+				return err
+			}
+		}
+		if err := takeSenderTurn(ctx, tx, id); err != nil {
+			return err
+		}
+		sender, err = oneOf(ctx, tx, pgx.RowToStructByPos[Sender], `
+			WITH s AS (
+				UPDATE senders s SET stopped_at = NULL, stop_code = NULL, stop_reason = NULL,
+					next_slot = least(s.next_slot, clock_timestamp())
+				WHERE s.id = $1 AND NOT EXISTS (SELECT FROM ledger_identity WHERE behind_since IS NOT NULL)
+				RETURNING s.*
+			)
+			SELECT `+senderColumns+` FROM s`, id)
+		return err
+	})
 	if errors.Is(err, ErrNotFound) {
 		bound, readErr := s.Bound(ctx)
 		if readErr == nil && bound.BehindSince != nil {
@@ -131,12 +135,67 @@ func (s *Store) ResumeSender(ctx context.Context, id int64) (Sender, error) {
 	return sender, err
 }
 
+// uncountStop are the statements of ResumeSender that come before the sender's row is locked: those
+// rows that the stop has held, in the order of the lock order (see Store).
+var uncountStop = []string{
+	`UPDATE notifications n SET first_claimed_at = held.first_claimed_at + (clock_timestamp() - greatest(held.first_claimed_at, held.stopped_at))
+	FROM (
+		SELECT n.id, n.first_claimed_at, s.stopped_at
+		FROM senders s
+		JOIN notifications n ON n.sender_id = s.id AND n.status = 'ACCEPTED' AND n.first_claimed_at IS NOT NULL AND n.batch_id IS NULL
+		WHERE s.id = $1 AND s.stopped_at IS NOT NULL
+		ORDER BY n.id
+		FOR UPDATE OF n
+	) AS held
+	WHERE n.id = held.id`,
+	`UPDATE notifications n SET first_claimed_at = held.first_claimed_at + (clock_timestamp() - greatest(held.first_claimed_at, held.stopped_at))
+	FROM (
+		SELECT n.id, n.first_claimed_at, s.stopped_at
+		FROM senders s
+		JOIN batches b ON b.sender_id = s.id AND b.finished_at IS NULL
+		JOIN notifications n ON n.batch_id = b.id AND n.status = 'ACCEPTED' AND n.first_claimed_at IS NOT NULL
+			AND n.place < b.shards_started * b.shard_size
+		WHERE s.id = $1 AND s.stopped_at IS NOT NULL
+		ORDER BY n.id
+		FOR UPDATE OF n
+	) AS held
+	WHERE n.id = held.id`,
+	`UPDATE batches b SET carry_by = least(b.carry_by, clock_timestamp())
+	FROM (
+		SELECT b.id
+		FROM senders s
+		JOIN batches b ON b.sender_id = s.id AND b.finished_at IS NULL
+		WHERE s.id = $1 AND s.stopped_at IS NOT NULL
+		ORDER BY b.id
+		FOR NO KEY UPDATE OF b
+	) AS held
+	WHERE b.id = held.id`,
+}
+
+// senderTurn is an expression that takes, by one of Postgres' functions for advisory locks, the turn of
+// a sender until the transaction ends. Claims share it. Who changes the row takes it alone: shared locks
+// of rows overtake those who wait for such a row, and advisory locks do not.
+func senderTurn(lock, sender string) string {
+	return lock + `(hashtextextended('sender/' || ` + sender + `, 0))`
+}
+
+func takeSenderTurn(ctx context.Context, tx pgx.Tx, id int64) error {
+	_, err := tx.Exec(ctx, `SELECT `+senderTurn("pg_advisory_xact_lock", "$1::bigint"), id)
+	return err
+}
+
 // DelaySender keeps a sender from posting for a while, because the carrier asked for it by code.
 func (s *Store) DelaySender(ctx context.Context, id int64, pause time.Duration, code string) error {
-	_, err := s.pool.Exec(ctx, `
-		UPDATE senders SET next_slot = greatest(next_slot, clock_timestamp() + $2::interval),
-			slowed_at = clock_timestamp(), slow_code = $3
-		WHERE id = $1`, id, pause, code)
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := takeSenderTurn(ctx, tx, id); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `
+			UPDATE senders SET next_slot = greatest(next_slot, clock_timestamp() + $2::interval),
+				slowed_at = clock_timestamp(), slow_code = $3
+			WHERE id = $1`, id, pause, code)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("delay sender: %w", err)
 	}

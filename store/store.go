@@ -26,6 +26,10 @@ const defaultConnections = 16
 var ErrNotFound = errors.New("not found")
 
 // Store runs statements on a pool of connections. It is safe for concurrent use.
+//
+// Transactions lock in one order, so that no two of them wait for each other: first the turn of whoever
+// resumes a sender, then rows of notifications by id, the turn of a batch, the batch's row, the turn of a
+// sender, and the sender's row last. One that needs none of a kind leaves it out.
 type Store struct {
 	pool   *pgxpool.Pool
 	clock  clock.Offset
