@@ -306,9 +306,11 @@ func (c *Calendar) Rules() []CalendarRule {
 // Limits are the first moment at which it may run and the first at which it may not; zero: none.
 func (c *Calendar) Limits() (from, until time.Time) { return c.from, c.until }
 
-// Exceptions are those of its runs, from one moment until another, that are not found by looking for
-// times which fit Rules: a time that the clocks leave out is never shown, and of one that they show
-// twice Temporal's server takes sometimes both and sometimes the second only.
+// Exceptions are those of its runs, from one moment until another, that may not be found by looking for
+// times which fit Rules: those near a change of the clocks. A time that the clocks leave out is never
+// shown. Of one that they show twice Temporal's server takes sometimes both and sometimes the second
+// only. And where it meets a time that is left out, it goes on looking from another one: by the size of
+// the change later, or from the next full hour on, so that runs in between are lost.
 func (c *Calendar) Exceptions(from, until time.Time) []time.Time {
 	var found []time.Time
 	for change := from.In(c.zone); ; {
@@ -317,19 +319,24 @@ func (c *Calendar) Exceptions(from, until time.Time) []time.Time {
 			return found
 		}
 		change = change.In(c.zone)
-		forward := time.Duration(offset(change)-offset(change.Add(-time.Second))) * time.Second
-		switch {
-		case forward < 0:
-			found = append(found, c.Between(change.Add(forward-time.Nanosecond), change.Add(-time.Nanosecond))...)
-		case c.Has(change) && !c.rule.shows(change):
-			found = append(found, change)
+		shift := (time.Duration(offset(change)-offset(change.Add(-time.Second))) * time.Second).Abs()
+		if shift == 0 {
+			continue // only the zone's name or its kind of time changes
 		}
+		after := change.Add(-shift - time.Nanosecond)
+		if n := len(found); n > 0 && found[n-1].After(after) {
+			after = found[n-1]
+		}
+		found = append(found, c.Between(after, change.Add(shift+time.Hour))...)
 	}
 }
 
-// shows reports whether what the clocks show at the moment is one of the rule's times.
-func (r rule) shows(t time.Time) bool {
-	return r.fits(t) && r.hours.has(t.Hour()) && r.minutes.has(t.Minute()) && r.seconds.has(t.Second())
+// NearChange reports whether the clocks are changed so close to the moment that Temporal may take it for
+// another one.
+func NearChange(moment time.Time, zone *time.Location) bool {
+	const near = 24 * time.Hour
+	start, end := moment.In(zone).ZoneBounds()
+	return !start.IsZero() && moment.Sub(start) < near || !end.IsZero() && end.Sub(moment) < near
 }
 
 // String says in words when it runs: at 10:30:00 on MON, FRI, Asia/Tokyo.

@@ -53,6 +53,7 @@ func TestBadBatches(t *testing.T) {
 		{"a parameter that is cut off by a semicolon", plain + "&dry_run=true;", "to\n09012345678\n", 422, "parameter_invalid"},
 		{"a percent sign as it is", plain + "&name=100%", "to\n09012345678\n", 422, "parameter_invalid"},
 		{"a dry run of null", plain + "&dry_run=null", "to\n09012345678\n", 422, "wrong_type at /dry_run"},
+		{"a time whose + is a space", plain + "&send_at=2099-01-01T00:00:00+09:00", "to\n09012345678\n", 422, "send_at_invalid at /send_at"},
 		{"a time of null", plain + "&send_at=null", "to\n09012345678\n", 422, "send_at_invalid at /send_at"},
 		{"a parameter twice", plain + "&body=y", "to\n09012345678\n", 422, "parameter_invalid"},
 	} {

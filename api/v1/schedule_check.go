@@ -112,7 +112,11 @@ func checkTimetable(wrong *problem.Details, change scheduleChange, t *notify.Tim
 	}
 	*t = calendar.Timetable
 	if change.changesTimes() && calendar.Next(time.Now(), 1) == nil {
-		wrong.Add("/ends_on", notify.CodeNeverRuns, "its last day has passed: it would never run")
+		if _, until := calendar.Limits(); !until.IsZero() && time.Now().Before(until) {
+			wrong.Add("/ends_on", notify.CodeNeverRuns, "it has no run left until its last day: choose a later last day, or other days or times")
+		} else {
+			wrong.Add("/ends_on", notify.CodeNeverRuns, "its last day has passed: it would never run")
+		}
 	}
 }
 

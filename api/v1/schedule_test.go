@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,38 @@ func createSchedule(t *testing.T, a *apitest.API, more string) apitest.Answer {
 }
 
 func ifMatch(answer apitest.Answer) string { return "If-Match: " + answer.Header.Get("ETag") }
+
+func TestATagThatAProxyHasChangedIsUnderstood(t *testing.T) {
+	a := clinic(t)
+	created := createSchedule(t, a, `, "execution_time": "10:30"`)
+	at := created.Header.Get("Location")
+	for i, form := range []string{`W/"%d"`, `"%d-gzip"`, `W/"%d;br"`, `"99", W/"%d"`, `"x",*`, `abc, "%d"`} {
+		tag := strings.ReplaceAll(form, "%d", strconv.Itoa(i+1))
+		if changed := a.Do("PATCH", at, fmt.Sprintf(`{"note": "%d"}`, i), "If-Match: "+tag); changed.Status != http.StatusOK {
+			t.Errorf("with %s = %d %s", tag, changed.Status, changed.Text)
+		}
+	}
+	for _, tag := range []string{`7`, `"abc"`, `W/7`, `""`, `w/"7"`, `"7`} {
+		refused := a.Do("PATCH", at, `{"note": "y"}`, "If-Match: "+tag)
+		if refused.Status != http.StatusPreconditionFailed || !strings.Contains(refused.Text, "has no ETag that this API gives out") {
+			t.Errorf("with %s = %d %s", tag, refused.Status, refused.Text)
+		}
+	}
+}
+
+func TestAScheduleWithoutARunBeforeItsLastDaySaysSo(t *testing.T) {
+	a := clinic(t)
+	today := time.Now().UTC()
+	body := scheduleBody(fmt.Sprintf(`, "execution_time": "10:30", "timezone": "UTC", "days_of_month": [%d], "starts_on": "2020-01-01", "ends_on": "%s"`,
+		today.AddDate(0, 0, -5).Day(), today.AddDate(0, 0, 3).Format(time.DateOnly)))
+	refused := a.Do("POST", schedules, body)
+	if refused.Status != http.StatusUnprocessableEntity || strings.Contains(refused.Text, "has passed") || !strings.Contains(refused.Text, "no run left until its last day") {
+		t.Errorf("answer = %d %s", refused.Status, refused.Text)
+	}
+	if over := a.Do("POST", schedules, scheduleBody(`, "execution_time": "10:30", "ends_on": "2020-01-31"`)); !strings.Contains(over.Text, "its last day has passed") {
+		t.Errorf("of one that is over = %d %s", over.Status, over.Text)
+	}
+}
 
 func TestAScheduleSaysWhenItRuns(t *testing.T) {
 	a := clinic(t)
@@ -101,7 +134,7 @@ func TestAScheduleIsChangedByWhoHasReadIt(t *testing.T) {
 	a := clinic(t)
 	created := createSchedule(t, a, `, "execution_time": "10:30", "days_of_month": [1]`)
 	at := created.Header.Get("Location")
-	for header, want := range map[string]string{"": "428 if_match_missing", `If-Match: "7"`: "412 etag_stale", `If-Match: 1`: "412 etag_stale", `If-Match: W/"1"`: "412 etag_stale"} {
+	for header, want := range map[string]string{"": "428 if_match_missing", `If-Match: "7"`: "412 etag_stale", `If-Match: 1`: "412 etag_stale", `If-Match: W/"7"`: "412 etag_stale"} {
 		for _, method := range []string{"PATCH", "DELETE"} {
 			body := ""
 			if method == "PATCH" {
