@@ -231,8 +231,12 @@ func (m Misfits) Error() string {
 
 // ListMisfits looks for members that lack a value for one of the parameters, or have a blank one, and names the first few.
 func (s *Store) ListMisfits(ctx context.Context, list int64, params []string, few int) (Misfits, error) {
+	return listMisfits(ctx, s.pool, list, params, few)
+}
+
+func listMisfits(ctx context.Context, q querier, list int64, params []string, few int) (Misfits, error) {
 	var m Misfits
-	rows, err := s.pool.Query(ctx, `
+	rows, err := q.Query(ctx, `
 		SELECT count(*) OVER (), id, row, missing, blank
 		FROM (
 			SELECT m.id, row_number() OVER (ORDER BY m.id) AS row, missing, blank

@@ -28,14 +28,16 @@ type SkipReason string
 
 // The reasons. They are part of the API and do not change.
 const (
-	SkipTooLate          SkipReason = "too_late"          // it began after the catch-up window
-	SkipMissed           SkipReason = "missed"            // it did not begin at all
-	SkipInactive         SkipReason = "inactive"          // the schedule was paused meanwhile
-	SkipOutsideDates     SkipReason = "outside_dates"     // before the first day or after the last one
-	SkipTemplateArchived SkipReason = "template_archived" //
-	SkipListEmpty        SkipReason = "list_empty"        //
-	SkipNoRecipients     SkipReason = "no_recipients"     // nothing can be sent to anybody on the list
-	SkipNoSender         SkipReason = "no_sender"         // the channel has nothing to send from
+	SkipTooLate          SkipReason = "too_late"            // it began after the catch-up window
+	SkipMissed           SkipReason = "missed"              // it did not begin at all
+	SkipInactive         SkipReason = "inactive"            // the schedule was paused meanwhile
+	SkipOutsideDates     SkipReason = "outside_dates"       // before the first day or after the last one
+	SkipTemplateArchived SkipReason = "template_archived"   //
+	SkipListEmpty        SkipReason = "list_empty"          //
+	SkipNoRecipients     SkipReason = "no_recipients"       // nothing can be sent to anybody on the list
+	SkipNoSender         SkipReason = "no_sender"           // the channel has nothing to send from
+	SkipMembersLack      SkipReason = "members_lack_params" // everybody on the list lacks a value that the template needs
+	SkipInvalid          SkipReason = "schedule_invalid"    // a field of the schedule is wrong: its row was changed by other means than the API
 )
 
 const scheduleRunColumns = `r.id, r.schedule_id, r.local_time, r.scheduled_at, r.batch_id, r.skip_reason, r.created_at`
@@ -54,7 +56,7 @@ type RunTerms struct {
 }
 
 // RunSchedule runs a schedule that was due at a moment: it writes the batch to everybody on its list,
-// or why there is none. A time that it ran at before, by what the clocks of its zone show, is not run
+// or why there is none. A time that it ran at before, by what the clocks of that zone show, is not run
 // again: ran is false then, and the run is that of before. Of two moments of one name the first
 // counts. All of it is one transaction, so it may be called as often as one likes.
 //
@@ -68,13 +70,17 @@ func (s *Store) RunSchedule(ctx context.Context, id int64, due time.Time, terms 
 			return err
 		}
 		calendar, wrong := r.Timetable.Calendar()
-		if len(wrong) > 0 {
-			return fmt.Errorf("read the timetable: %w", wrong[0])
+		if len(wrong) > 0 || r.broken {
+			run, ran, err = r.skipInvalid(ctx, tx)
+			return err
 		}
 		r.due = notify.FirstOfItsName(due, calendar.Zone()) // Temporal may fire at the second
 		local := notify.LocalTime(due, calendar.Zone())
-		if !calendar.Covers(r.due) {
+		switch {
+		case !calendar.Covers(r.due) && notify.NearChange(due, calendar.Zone()):
 			return ErrNotDue
+		case !calendar.Covers(r.due):
+			return ErrNoRunTime
 		}
 		if early := r.due.Sub(r.now); early > 0 {
 			return &NotYetDueError{In: early}
@@ -98,8 +104,14 @@ func (s *Store) RunSchedule(ctx context.Context, id int64, due time.Time, terms 
 	return run, ran, runError(err)
 }
 
-// ErrNotDue means that a schedule does not run at the moment given.
-var ErrNotDue = errors.New("the schedule does not run at this moment")
+var (
+	// ErrNotDue means that a schedule does not run at the moment given: near a change of the clocks, Temporal
+	// has taken it for another one.
+	ErrNotDue = errors.New("the schedule does not run at this moment")
+	// ErrNoRunTime means that the moment given is none of a schedule's, and never was one of today's: somebody
+	// has triggered the schedule in Temporal, or changed it meanwhile.
+	ErrNoRunTime = errors.New("the schedule has no run at this moment")
+)
 
 // NotYetDueError means that the moment of a run has not come: the run is to be tried again.
 type NotYetDueError struct{ In time.Duration }
@@ -126,7 +138,9 @@ func (s *Store) TriggerSchedule(ctx context.Context, id int64, terms func(notify
 		if err != nil {
 			return err
 		}
-		r.due = r.now
+		if r.due = r.now; r.broken {
+			return &RunSkippedError{SkipInvalid}
+		}
 		if run, _, err = r.insert(ctx, tx, nil); err != nil {
 			return err
 		}
@@ -149,15 +163,29 @@ func (s *Store) TriggerSchedule(ctx context.Context, id int64, terms func(notify
 
 func runError(err error) error {
 	var early *NotYetDueError
-	if err == nil || errors.As(err, &early) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrNotDue) {
+	if err == nil || errors.As(err, &early) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrNotDue) || errors.Is(err, ErrNoRunTime) {
 		return err
 	}
 	return fmt.Errorf("run schedule: %w", err)
 }
 
+// skipInvalid notes that a run cannot be, because its schedule cannot be read. Its zone may be what is
+// wrong, so the run has its time in UTC.
+func (r newRun) skipInvalid(ctx context.Context, tx pgx.Tx) (run ScheduleRun, ran bool, err error) {
+	local := notify.LocalTime(r.due, time.UTC)
+	if run, ran, err = r.insert(ctx, tx, &local); err != nil || !ran {
+		return run, ran, err
+	}
+	reason := SkipInvalid
+	run.BatchID, run.SkipReason = nil, &reason
+	_, err = tx.Exec(ctx, `UPDATE schedule_runs SET batch_id = NULL, skip_reason = $2 WHERE id = $1`, run.ID, reason)
+	return run, true, err
+}
+
 // newRun is a run under way.
 type newRun struct {
 	Schedule
+	broken   bool // its template or its list is not there, or not of its channel
 	template Template
 	members  int32
 	due, now time.Time
@@ -183,12 +211,18 @@ func prepareRun(ctx context.Context, tx pgx.Tx, id int64, due time.Time, terms f
 		WHERE t.id = $1`, r.TemplateID); err != nil {
 		return r, err
 	}
-	if r.template, err = pgx.CollectExactlyOneRow(rows, scanTemplate); err != nil {
+	if r.template, err = pgx.CollectExactlyOneRow(rows, scanTemplate); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return r, fmt.Errorf("read template: %w", err)
 	}
-	if err := tx.QueryRow(ctx, `SELECT members_count, clock_timestamp() FROM lists WHERE id = $1`, r.ListID).Scan(&r.members, &r.now); err != nil {
+	r.broken = err != nil || r.template.Channel != r.Channel
+	var listFound bool
+	if err := tx.QueryRow(ctx, `
+		SELECT l.id IS NOT NULL, coalesce(l.members_count, 0), clock_timestamp()
+		FROM (SELECT $1::bigint AS id) AS wanted
+		LEFT JOIN lists l USING (id)`, r.ListID).Scan(&listFound, &r.members, &r.now); err != nil {
 		return r, fmt.Errorf("read list: %w", err)
 	}
+	r.broken = r.broken || !listFound
 	if r.batch, err = uuid.NewV7(); err != nil {
 		return r, err
 	}
@@ -201,10 +235,10 @@ func prepareRun(ctx context.Context, tx pgx.Tx, id int64, due time.Time, terms f
 // one that is being written. local is nil for a run by hand.
 func (r newRun) insert(ctx context.Context, tx pgx.Tx, local *string) (run ScheduleRun, inserted bool, err error) {
 	rows, err := tx.Query(ctx, `
-		INSERT INTO schedule_runs AS r (schedule_id, local_time, scheduled_at, batch_id)
-		VALUES ($1, $2::text::timestamp, $3, $4)
-		ON CONFLICT (schedule_id, local_time) DO NOTHING
-		RETURNING `+scheduleRunColumns, r.ID, local, r.due, r.batch)
+		INSERT INTO schedule_runs AS r (schedule_id, local_time, timezone, scheduled_at, batch_id)
+		VALUES ($1, $2::text::timestamp, $5, $3, $4)
+		ON CONFLICT (schedule_id, local_time, timezone) DO NOTHING
+		RETURNING `+scheduleRunColumns, r.ID, local, r.due, r.batch, r.Timetable.Timezone)
 	if err != nil {
 		return run, false, err
 	}
@@ -213,7 +247,8 @@ func (r newRun) insert(ctx context.Context, tx pgx.Tx, local *string) (run Sched
 		return run, err == nil, err
 	}
 	rows, err = tx.Query(ctx, `
-		SELECT `+scheduleRunColumns+` FROM schedule_runs r WHERE r.schedule_id = $1 AND r.local_time = $2::text::timestamp`, r.ID, local)
+		SELECT `+scheduleRunColumns+` FROM schedule_runs r WHERE r.schedule_id = $1 AND r.local_time = $2::text::timestamp
+			AND r.timezone = $3`, r.ID, local, r.Timetable.Timezone)
 	if err != nil {
 		return run, false, err
 	}
@@ -249,10 +284,19 @@ func (r newRun) send(ctx context.Context, tx pgx.Tx) (SkipReason, error) {
 		ID: r.batch, Name: &r.Name, Channel: r.Channel, TemplateID: &r.template.ID, TemplateVersion: &r.template.Version,
 		SenderID: r.terms.SenderID, RequireHuman: r.terms.RequireHuman, ShardSize: r.terms.ShardSize, ScheduleID: &r.ID,
 	}, ListRecipients{ListID: r.ListID, Params: r.template.Params, Allowed: r.terms.Allowed, AllowedKinds: r.terms.AllowedKinds})
-	if errors.Is(err, ErrNoRecipients) {
-		return SkipNoRecipients, nil
+	if !errors.Is(err, ErrNoRecipients) {
+		return "", err
 	}
-	return "", err
+	if len(r.template.Params) > 0 {
+		misfits, err := listMisfits(ctx, tx, r.ListID, r.template.Params, 1)
+		if err != nil {
+			return "", err
+		}
+		if misfits.Count >= int(r.members) {
+			return SkipMembersLack, nil
+		}
+	}
+	return SkipNoRecipients, nil
 }
 
 // ScheduleRuns gives the last runs of schedules, the newest first; at most few of each.
@@ -283,8 +327,8 @@ func (s *Store) DueWithoutRun(ctx context.Context, id int64, due []time.Time, zo
 	missing, err := many(ctx, s, pgx.RowTo[time.Time], `
 		SELECT at
 		FROM unnest($2::text[], $3::timestamptz[]) AS due (local, at)
-		WHERE NOT EXISTS (SELECT FROM schedule_runs r WHERE r.schedule_id = $1 AND r.local_time = local::timestamp)
-		ORDER BY at`, id, local, due)
+		WHERE NOT EXISTS (SELECT FROM schedule_runs r WHERE r.schedule_id = $1 AND r.local_time = local::timestamp AND r.timezone = $4)
+		ORDER BY at`, id, local, due, zone.String())
 	if err != nil {
 		return nil, fmt.Errorf("look for runs: %w", err)
 	}
@@ -318,10 +362,10 @@ func (s *Store) WatchSchedule(ctx context.Context, watched Schedule, due []time.
 			local[i] = notify.LocalTime(at, zone)
 		}
 		rows, err := tx.Query(ctx, `
-			INSERT INTO schedule_runs (schedule_id, local_time, scheduled_at, skip_reason)
-			SELECT $1, local::timestamp, at, $4 FROM unnest($2::text[], $3::timestamptz[]) AS due (local, at)
-			ON CONFLICT (schedule_id, local_time) DO NOTHING
-			RETURNING scheduled_at`, watched.ID, local, due, SkipMissed)
+			INSERT INTO schedule_runs (schedule_id, local_time, timezone, scheduled_at, skip_reason)
+			SELECT $1, local::timestamp, $5, at, $4 FROM unnest($2::text[], $3::timestamptz[]) AS due (local, at)
+			ON CONFLICT (schedule_id, local_time, timezone) DO NOTHING
+			RETURNING scheduled_at`, watched.ID, local, due, SkipMissed, zone.String())
 		if err != nil {
 			return err
 		}

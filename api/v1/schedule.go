@@ -47,7 +47,7 @@ type ScheduleRun struct {
 	ScheduledAt time.Time         `json:"scheduled_at" doc:"When it was due, in the schedule's zone."`
 	ByHand      bool              `json:"by_hand" doc:"It was triggered, and was not due."`
 	BatchID     *string           `json:"batch_id" format:"uuid"`
-	SkipReason  *store.SkipReason `json:"skip_reason" example:"too_late" doc:"Why nothing was sent: too_late, missed (it did not begin within its catch-up window), inactive, outside_dates, template_archived, list_empty, no_recipients or no_sender."`
+	SkipReason  *store.SkipReason `json:"skip_reason" example:"too_late" doc:"Why nothing was sent: too_late, missed (it did not begin within its catch-up window), inactive, outside_dates, template_archived, list_empty, members_lack_params (everybody on the list lacks a value that the template needs), no_recipients, no_sender or schedule_invalid (a field was made wrong in the database)."`
 	CreatedAt   time.Time         `json:"created_at" doc:"When it ran, or was found to be missing."`
 }
 
