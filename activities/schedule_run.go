@@ -57,12 +57,12 @@ func (a *Activities) RunSchedule(ctx context.Context, due DueRun) (RunOutcome, e
 		run, ran, err = a.Store.RunSchedule(ctx, due.ScheduleID, due.At, a.runTerms(ctx))
 	}
 	switch {
-	case errors.Is(err, store.ErrNotDue), errors.Is(err, store.ErrNotFound):
-		a.Log.WarnContext(ctx, "a schedule was started at a time that is none of its own", "schedule_id", due.ScheduleID, "at", due.At, "reason", err)
-		return RunOutcome{NotDue: true}, nil
 	case errors.Is(err, store.ErrNoRunTime):
 		return RunOutcome{}, temporal.NewNonRetryableApplicationError("the schedule has no run at this time, so nothing was sent: "+
 			"to run it by hand, use POST /api/v1/schedules/{id}/trigger or todoku schedule trigger, and not Temporal's trigger", "NotARunTime", nil)
+	case errors.Is(err, store.ErrNotDue), errors.Is(err, store.ErrNotFound):
+		a.Log.WarnContext(ctx, "a schedule was started at a time that is none of its own", "schedule_id", due.ScheduleID, "at", due.At, "reason", err)
+		return RunOutcome{NotDue: true}, nil
 	case err != nil:
 		return RunOutcome{}, err
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/notify"
@@ -69,7 +71,12 @@ func TestARunHasItsBatchStarted(t *testing.T) {
 		if err != nil || len(waiting) == 1 != down {
 			t.Errorf("to be started are %v, error %v", waiting, err)
 		}
-		for _, gone := range []activities.DueRun{{ScheduleID: made.ID, At: due.Add(-time.Hour)}, {ScheduleID: 99, At: due}} {
+		var refused *temporal.ApplicationError // Temporal's own trigger ends with what to do, and not with success
+		if _, err := a.RunSchedule(t.Context(), activities.DueRun{ScheduleID: made.ID, At: due.Add(-time.Hour)}); !errors.As(err, &refused) ||
+			!refused.NonRetryable() || !strings.Contains(refused.Message(), "/trigger") {
+			t.Errorf("at a time at which it does not run: %v", err)
+		}
+		for _, gone := range []activities.DueRun{{ScheduleID: 99, At: due}} {
 			if outcome, err := a.RunSchedule(t.Context(), gone); err != nil || !outcome.NotDue {
 				t.Errorf("%+v: %+v, error %v", gone, outcome, err)
 			}

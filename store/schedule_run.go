@@ -108,9 +108,9 @@ var (
 	// ErrNotDue means that a schedule does not run at the moment given: near a change of the clocks, Temporal
 	// has taken it for another one.
 	ErrNotDue = errors.New("the schedule does not run at this moment")
-	// ErrNoRunTime means that the moment given is none of a schedule's, and never was one of today's: somebody
-	// has triggered the schedule in Temporal, or changed it meanwhile.
-	ErrNoRunTime = errors.New("the schedule has no run at this moment")
+	// ErrNoRunTime means that the moment given is none at which a schedule runs: somebody
+	// has triggered the schedule in Temporal, or changed it meanwhile. It is an ErrNotDue.
+	ErrNoRunTime = fmt.Errorf("%w: it has no run then", ErrNotDue)
 )
 
 // NotYetDueError means that the moment of a run has not come: the run is to be tried again.
@@ -163,7 +163,7 @@ func (s *Store) TriggerSchedule(ctx context.Context, id int64, terms func(notify
 
 func runError(err error) error {
 	var early *NotYetDueError
-	if err == nil || errors.As(err, &early) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrNotDue) || errors.Is(err, ErrNoRunTime) {
+	if err == nil || errors.As(err, &early) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrNotDue) {
 		return err
 	}
 	return fmt.Errorf("run schedule: %w", err)

@@ -197,7 +197,7 @@ func TestARunIsSkippedWithTheReason(t *testing.T) {
 			terms.Timetable.EndsOn = "2020-01-01"
 		},
 		store.SkipListEmpty: func(s *store.Store, terms *store.ScheduleTerms, _ *time.Time) { terms.ListID = createList(t, s) },
-		store.SkipNoRecipients: func(s *store.Store, terms *store.ScheduleTerms, _ *time.Time) {
+		store.SkipMembersLack: func(s *store.Store, terms *store.ScheduleTerms, _ *time.Time) {
 			terms.ListID = createList(t, s, member(1, 1, nil), named(2, 2, "\u3000"))
 		},
 		store.SkipNoSender:         nil,
@@ -424,4 +424,44 @@ func TestWhoLosesTheLockOfTheSyncIsToldSo(t *testing.T) {
 func isEarly(err error) bool {
 	early, ok := errors.AsType[*store.NotYetDueError](err)
 	return ok && early.In > 0
+}
+
+func TestARunOfAScheduleThatCannotBeReadEndsWithAReason(t *testing.T) {
+	for name, change := range map[string]string{
+		"zone":     `UPDATE schedules SET timezone = 'Asia/Nowhere'`,
+		"template": `UPDATE schedules SET template_id = NULL`,
+		"list":     `UPDATE schedules SET list_id = NULL`,
+		"days":     `UPDATE schedules SET days_of_week = '{NODAY}'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, db := openLedger(t)
+			of, due := dueNow(daily(t, s, named(1, 1, "A")))
+			schedule := createSchedule(t, s, of)
+			execute(t, db, change)
+			run, ran, err := s.RunSchedule(t.Context(), schedule.ID, due, settings(t, s))
+			if err != nil || !ran || run.SkipReason == nil || *run.SkipReason != store.SkipInvalid {
+				t.Fatalf("run %+v, ran %v, error %v: want it skipped as schedule_invalid", run, ran, err)
+			}
+			if _, ran, err = s.RunSchedule(t.Context(), schedule.ID, due, settings(t, s)); ran || err != nil {
+				t.Errorf("again: ran %v, error %v", ran, err)
+			}
+		})
+	}
+}
+
+func TestAScheduleThatMovesToAnotherZoneRunsAtTheSameLocalTimeThere(t *testing.T) {
+	s := openStore(t)
+	of, due := dueNow(daily(t, s, named(1, 1, "A")))
+	schedule := createSchedule(t, s, of)
+	if run, ran, err := s.RunSchedule(t.Context(), schedule.ID, due, settings(t, s)); err != nil || !ran || run.BatchID == nil {
+		t.Fatalf("run %+v, ran %v, error %v", run, ran, err)
+	}
+	of.Timetable.Timezone = "Africa/Abidjan" // its clocks show what those of UTC show
+	moved, err := s.ChangeSchedule(t.Context(), schedule.ID, schedule.Revision, of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run, ran, err := s.RunSchedule(t.Context(), moved.ID, due, settings(t, s)); err != nil || !ran || run.BatchID == nil {
+		t.Errorf("after the move: run %+v, ran %v, error %v", run, ran, err)
+	}
 }
