@@ -38,7 +38,8 @@ where the template needs a value, are listed, by their number in the spreadsheet
 on; the same number with the same values twice gets one. --dry-run accepts nothing and says what would be.
 
 The command shows how far the batch has come until all of it is final; stopping the command does not
-stop the batch. With --detach, or --json, it ends when the batch is accepted.
+stop the batch. It ends with exit code 0 only if nothing of the batch failed or stayed unknown. With
+--detach, or --json, it ends when the batch is accepted.
 
 While the API is away, the command asks again a few times, under one Idempotency-Key, so nobody gets two.
 With --idempotency-key of your own that also holds for running the command again.`,
@@ -224,7 +225,7 @@ func followBatch(ctx context.Context, c *client, b v1.Batch, show *progress) err
 		show.update(b)
 		if left := b.Counts.Accepted + b.Counts.Held + b.Counts.Sending + b.Counts.Pending; left == 0 {
 			show.end()
-			if b.State == store.BatchCanceled {
+			if b.State == store.BatchCanceled || b.Counts.Failed+b.Counts.Unknown > 0 {
 				return errToldAlready
 			}
 			return nil

@@ -166,11 +166,7 @@ func isGone(err error) bool {
 
 // scheduleError tells what Temporal says of one Schedule from what it says to everybody just now.
 func scheduleError(doing string, err error) error {
-	_, unavailable := errors.AsType[*serviceerror.Unavailable](err)
-	_, exhausted := errors.AsType[*serviceerror.ResourceExhausted](err)
-	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
-	_, noNamespace := errors.AsType[*serviceerror.NamespaceNotFound](err)
-	if unavailable || exhausted || late || noNamespace || errors.Is(err, context.DeadlineExceeded) {
+	if Away(err) {
 		return fmt.Errorf("%s: %w: %w", doing, activities.ErrTemporalAway, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)

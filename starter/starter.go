@@ -146,6 +146,16 @@ func (s *Starter) signal(ctx context.Context, workflowID, name string, arg any) 
 	return true, nil
 }
 
+// Away reports whether an error says that Temporal does not answer, or takes no more for now: what is asked
+// next fails too. Other errors concern one workflow.
+func Away(err error) bool {
+	_, unavailable := errors.AsType[*serviceerror.Unavailable](err)
+	_, exhausted := errors.AsType[*serviceerror.ResourceExhausted](err)
+	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
+	_, noNamespace := errors.AsType[*serviceerror.NamespaceNotFound](err)
+	return unavailable || exhausted || late || noNamespace || errors.Is(err, context.DeadlineExceeded)
+}
+
 // WorkflowURL is the page of a workflow in Temporal's Web UI, or empty when no UI is configured.
 func (s *Starter) WorkflowURL(workflowID string) string {
 	if s.uiURL == "" {

@@ -86,10 +86,11 @@ func (b *Batches) finish(ctx context.Context) error {
 func (b *Batches) start(ctx context.Context) error {
 	waiting, err := b.Store.UnstartedBatches(ctx, batchAge, batchLimit)
 	for _, batch := range waiting {
-		if err = b.Starter.StartBatch(ctx, batch.WorkflowID, batch.ID, batch.Channel); err != nil {
-			return err
+		startErr := b.Starter.StartBatch(ctx, batch.WorkflowID, batch.ID, batch.Channel)
+		if startErr == nil {
+			startErr = b.Store.MarkBatchStarted(ctx, batch.ID, batch.WorkflowID)
 		}
-		if err = b.Store.MarkBatchStarted(ctx, batch.ID, batch.WorkflowID); err != nil {
+		if err = errors.Join(err, startErr); starter.Away(startErr) {
 			return err
 		}
 	}
@@ -101,15 +102,17 @@ func (b *Batches) start(ctx context.Context) error {
 func (b *Batches) replace(ctx context.Context) error {
 	neglected, err := b.Store.NeglectedBatches(ctx, neglectedAfter, batchLimit)
 	for _, batch := range neglected {
-		alive, err := b.Starter.Wake(ctx, batch.WorkflowID)
-		if err != nil {
-			return err
+		alive, wakeErr := b.Starter.Wake(ctx, batch.WorkflowID)
+		if starter.Away(wakeErr) {
+			return errors.Join(err, wakeErr)
 		}
-		if alive {
+		if wakeErr != nil || alive {
+			err = errors.Join(err, wakeErr)
 			continue
 		}
-		if err := b.Store.BequeathBatch(ctx, batch); err != nil {
-			return err
+		if replaceErr := b.Store.BequeathBatch(ctx, batch); replaceErr != nil {
+			err = errors.Join(err, replaceErr)
+			continue
 		}
 		b.Log.Warn("replaced a batch's workflow that is closed or gone", "workflow_id", batch.WorkflowID)
 	}
@@ -120,10 +123,11 @@ func (b *Batches) replace(ctx context.Context) error {
 func (b *Batches) check(ctx context.Context) error {
 	waiting, err := b.Store.UnstartedCarrierChecks(ctx, batchLimit)
 	for _, check := range waiting {
-		if err = b.Starter.StartCarrierCheck(ctx, check.ID, check.BatchID); err != nil {
-			return err
+		startErr := b.Starter.StartCarrierCheck(ctx, check.ID, check.BatchID)
+		if startErr == nil {
+			startErr = b.Store.MarkCarrierCheckStarted(ctx, check.ID)
 		}
-		if err = b.Store.MarkCarrierCheckStarted(ctx, check.ID); err != nil {
+		if err = errors.Join(err, startErr); starter.Away(startErr) {
 			return err
 		}
 	}

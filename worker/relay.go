@@ -159,19 +159,21 @@ func (r *Relay) wakeIdle(ctx context.Context) error {
 		if _, lately := r.woken[owner]; lately {
 			continue
 		}
-		alive, err := r.Starter.Wake(ctx, owner)
-		if err != nil {
-			return err
+		r.woken[owner] = time.Now() // one that fails keeps no other from being woken, and is tried again later
+		alive, wakeErr := r.Starter.Wake(ctx, owner)
+		if starter.Away(wakeErr) {
+			return errors.Join(err, wakeErr)
 		}
-		r.woken[owner] = time.Now()
-		if alive {
+		if wakeErr != nil || alive {
+			err = errors.Join(err, wakeErr)
 			continue
 		}
-		n, err := r.Store.Bequeath(ctx, owner)
-		if err != nil {
-			return err
+		n, replaceErr := r.Store.Bequeath(ctx, owner)
+		if replaceErr != nil {
+			err = errors.Join(err, replaceErr)
+			continue
 		}
 		r.Log.Warn("replaced a workflow that is closed or gone", "workflow_id", owner, "notifications", n)
 	}
-	return nil
+	return err
 }
