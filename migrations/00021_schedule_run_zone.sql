@@ -7,7 +7,8 @@ CREATE UNIQUE INDEX schedule_runs_once ON schedule_runs (schedule_id, local_time
 ALTER TABLE schedule_runs DROP CONSTRAINT schedule_runs_schedule_id_local_time_key;
 
 -- +goose Down
-DELETE FROM schedule_runs r USING schedule_runs newer
+-- Of the runs at one local time in several zones the newest keeps it; the others stay, as runs without one.
+UPDATE schedule_runs r SET local_time = NULL FROM schedule_runs newer
 WHERE newer.schedule_id = r.schedule_id AND newer.local_time = r.local_time AND newer.id > r.id;
 ALTER TABLE schedule_runs ADD UNIQUE (schedule_id, local_time);
 DROP INDEX schedule_runs_once;

@@ -25,13 +25,9 @@ func (s *Store) FallBehind(ctx context.Context, since time.Time, reason string) 
 }
 
 func fallBehind(ctx context.Context, q querier, since time.Time, reason string) error {
-	_, err := q.Exec(ctx, `
-		WITH stopped AS (
-			UPDATE senders SET stopped_at = now(), stop_code = $2, stop_reason = $3
-			WHERE id IN (SELECT id FROM senders WHERE stopped_at IS NULL ORDER BY id FOR UPDATE)
-		)
-		UPDATE ledger_identity SET behind_since = least(behind_since, $1) WHERE is_only`,
-		since, CodeLedgerBehind, reason+": run `todoku ledger reconcile`, which compares it with what the carrier has")
+	_, err := q.Exec(ctx, stopSenders+`
+		UPDATE ledger_identity SET behind_since = least(behind_since, $4) WHERE is_only`,
+		CodeLedgerBehind, reason+": run `todoku ledger reconcile`, which compares it with what the carrier has", 0, since)
 	if err != nil {
 		return fmt.Errorf("stop the senders: %w", err)
 	}

@@ -113,9 +113,8 @@ type Unfinished struct {
 
 // StopForMove stops every sender, so that nothing more is claimed, and counts what is open.
 func (s *Store) StopForMove(ctx context.Context) (Unfinished, error) {
-	_, err := s.pool.Exec(ctx, `
-		UPDATE senders SET stopped_at = now(), stop_code = $1, stop_reason = $2
-		WHERE stopped_at IS NULL`, CodeLedgerMove, "the ledger is moved to another account: resume the sender when that is done")
+	_, err := s.pool.Exec(ctx, stopSenders+`SELECT`, CodeLedgerMove,
+		"the ledger is moved to another account: resume the sender when that is done", 0)
 	if err != nil {
 		return Unfinished{}, fmt.Errorf("stop the senders: %w", err)
 	}

@@ -48,8 +48,12 @@ func (s *Store) QueueIsFull(ctx context.Context, senderID int64) (bool, error) {
 // NoteCallbacks notes that status callbacks for these senders have come: the limit of the carrier's queue holds again.
 func (s *Store) NoteCallbacks(ctx context.Context, senderIDs ...int64) error {
 	_, err := s.pool.Exec(ctx, `
+		WITH turn AS MATERIALIZED (
+			SELECT s.id, `+senderTurn("pg_advisory_xact_lock", "s.id")+`
+			FROM (SELECT id FROM senders WHERE id = ANY ($1) ORDER BY id) AS s
+		)
 		UPDATE senders SET last_callback_at = clock_timestamp(), queue_unlimited_at = NULL
-		WHERE id IN (SELECT id FROM senders WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE)`, senderIDs)
+		WHERE id IN (SELECT s.id FROM turn JOIN senders s USING (id) ORDER BY s.id FOR NO KEY UPDATE OF s)`, senderIDs)
 	if err != nil {
 		return fmt.Errorf("note that callbacks come: %w", err)
 	}

@@ -78,17 +78,10 @@ func (s *Store) Senders(ctx context.Context) ([]Sender, error) {
 // and none is committed after. With all set, every sender is stopped: the account itself was refused.
 // The first reason is kept until the sender is resumed.
 func (s *Store) StopSender(ctx context.Context, id int64, all bool, code, reason string) error {
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `
-			SELECT `+senderTurn("pg_advisory_xact_lock", "s.id")+`
-			FROM (SELECT id FROM senders WHERE (id = $1 OR $2) AND stopped_at IS NULL ORDER BY id) AS s`, id, all); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, `
-			UPDATE senders SET stopped_at = clock_timestamp(), stop_code = $3, stop_reason = $4
-			WHERE (id = $1 OR $2) AND stopped_at IS NULL`, id, all, code, reason)
-		return err
-	})
+	if all {
+		id = 0
+	}
+	_, err := s.pool.Exec(ctx, stopSenders+`SELECT`, code, reason, id)
 	if err != nil {
 		return fmt.Errorf("stop sender: %w", err)
 	}
@@ -178,6 +171,18 @@ var uncountStop = []string{
 func senderTurn(lock, sender string) string {
 	return lock + `(hashtextextended('sender/' || ` + sender + `, 0))`
 }
+
+// stopSenders is the beginning of a statement that stops, for reason $2 with code $1, the sender $3, or every one
+// where that is 0.
+var stopSenders = `
+	WITH turn AS MATERIALIZED (
+		SELECT s.id, ` + senderTurn("pg_advisory_xact_lock", "s.id") + `
+		FROM (SELECT id FROM senders WHERE stopped_at IS NULL AND ($3::bigint = 0 OR id = $3) ORDER BY id) AS s
+	), stopped AS (
+		UPDATE senders SET stopped_at = clock_timestamp(), stop_code = $1, stop_reason = $2
+		WHERE id IN (SELECT s.id FROM turn JOIN senders s USING (id) WHERE s.stopped_at IS NULL ORDER BY s.id FOR UPDATE OF s)
+	)
+	`
 
 func takeSenderTurn(ctx context.Context, tx pgx.Tx, id int64) error {
 	_, err := tx.Exec(ctx, `SELECT `+senderTurn("pg_advisory_xact_lock", "$1::bigint"), id)
