@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -204,24 +205,35 @@ func TestTheSendDeadlineHoldsForASlowedSenderToo(t *testing.T) {
 
 func TestWhatIsNotYetWrittenWhenASenderIsStoppedGoesBack(t *testing.T) {
 	b := newBench(t)
-	sender, err := b.Store.EnsureSender(t.Context(), notify.SMS, "+15005550007") // Twilio's magic number that cannot send: 21606
+	const cannotSend = "+15005550007" // Twilio's magic number: 21606
+	sender, err := b.Store.EnsureSender(t.Context(), notify.SMS, cannotSend)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.sender[notify.SMS] = sender
 	b.behave(`{"latency_ms": 300}`)
-	const rows, connections = 300, 64
-	shard, _ := b.acceptShard(notify.SMS, rows)
-	if _, err := b.Send(t.Context(), shard); err != nil {
-		t.Fatal(err)
+	const shards, rows, connections = 6, 64, 64
+	var waiting []activities.Ref
+	for range shards {
+		shard, _ := b.acceptShard(notify.SMS, rows)
+		waiting = append(waiting, shard)
 	}
+	var sending sync.WaitGroup
+	for _, shard := range waiting {
+		sending.Go(func() {
+			if _, err := b.Send(t.Context(), shard); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	sending.Wait()
 	var posted, uncounted int
 	b.queryRow(&posted, `SELECT count(*) FROM notification_events WHERE error_code = '21606'`)
 	b.queryRow(&uncounted, `SELECT count(*) FROM notifications WHERE status = 'ACCEPTED' AND attempts = 0`)
 	if posted == 0 || posted > 2*connections {
 		t.Errorf("%d were posted: want those that were on the wire when the sender was stopped, on %d connections", posted, connections)
 	}
-	if uncounted != rows {
-		t.Errorf("%d of %d rows are accepted and uncounted", uncounted, rows)
+	if uncounted != shards*rows {
+		t.Errorf("%d of %d rows are accepted and uncounted", uncounted, shards*rows)
 	}
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // gate stands between one request and the wire. It opens when the first byte is about to be written,
-// after a last look at the deadline and at whether the request is held. So a gate that never opened proves that nothing was written,
-// and once sealed it never opens, even if net/http still tries.
+// after a last look at the deadline and at whether the request is held. So a gate that never opened proves
+// that nothing was written, and once sealed it never opens, even if net/http still tries.
 type gate struct {
 	ctx      context.Context
 	deadline time.Time // zero: none

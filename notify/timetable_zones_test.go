@@ -110,7 +110,8 @@ func TestTemporalFiresAtEveryPromisedMomentInAllZones(t *testing.T) {
 	t.Parallel()
 	from := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 	until := from.AddDate(2, 0, 0)
-	crons := []string{"*/10 * * * *", "15,30 2 * * *", "*/15 1,2 * * *", "0,45 3 * * *", "0 * * * *", "29,31 * * * *", "30 0-3 * * sun", "59 23 * * *"}
+	crons := []string{"*/10 * * * *", "15,30 2 * * *", "*/15 1,2 * * *", "0,45 3 * * *", "0 * * * *", "29,31 * * * *",
+		"30 0-3 * * sun", "59 23 * * *"}
 	for hour := range 5 {
 		for minute := 0; minute < 60; minute += 15 {
 			crons = append(crons, fmt.Sprintf("%d %d * * *", minute, hour))
@@ -123,11 +124,14 @@ func TestTemporalFiresAtEveryPromisedMomentInAllZones(t *testing.T) {
 			exceptions := c.Exceptions(from, until)
 			for _, change := range changes {
 				start, end := change.Add(-26*time.Hour), change.Add(26*time.Hour)
-				fired := slices.DeleteFunc(slices.Clone(exceptions), func(at time.Time) bool { return !at.After(start) || at.After(end) })
+				fired := slices.DeleteFunc(slices.Clone(exceptions), func(at time.Time) bool {
+					return !at.After(start) || at.After(end)
+				})
 				// Temporal looks from the moment of its last action on, whatever has caused that.
 				for at := start; ; {
 					next := temporalNext(c.rule, at, zone)
-					if i := slices.IndexFunc(exceptions, func(e time.Time) bool { return e.After(at) }); i >= 0 && (exceptions[i].Before(next) || next.IsZero()) {
+					i := slices.IndexFunc(exceptions, func(e time.Time) bool { return e.After(at) })
+					if i >= 0 && (exceptions[i].Before(next) || next.IsZero()) {
 						next = exceptions[i]
 					}
 					if next.IsZero() || next.After(end) {

@@ -94,7 +94,8 @@ func (s *Store) StopSender(ctx context.Context, id int64, all bool, code, reason
 func (s *Store) ResumeSender(ctx context.Context, id int64) (sender Sender, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		// One resume at a time: of two, the second finds the sender resumed and moves nothing again.
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('resume-sender/' || $1::bigint, 0))`, id); err != nil {
+		if _, err := tx.Exec(ctx, `
+			SELECT pg_advisory_xact_lock(hashtextextended('resume-sender/' || $1::bigint, 0))`, id); err != nil {
 			return err
 		}
 		for _, statement := range uncountStop {
@@ -131,7 +132,8 @@ func (s *Store) ResumeSender(ctx context.Context, id int64) (sender Sender, err 
 // uncountStop are the statements of ResumeSender that come before the sender's row is locked: those
 // rows that the stop has held, in the order of the lock order (see Store).
 var uncountStop = []string{
-	`UPDATE notifications n SET first_claimed_at = held.first_claimed_at + (clock_timestamp() - greatest(held.first_claimed_at, held.stopped_at))
+	`UPDATE notifications n
+	SET first_claimed_at = held.first_claimed_at + (clock_timestamp() - greatest(held.first_claimed_at, held.stopped_at))
 	FROM (
 		SELECT n.id, n.first_claimed_at, s.stopped_at
 		FROM senders s
@@ -141,7 +143,8 @@ var uncountStop = []string{
 		FOR UPDATE OF n
 	) AS held
 	WHERE n.id = held.id`,
-	`UPDATE notifications n SET first_claimed_at = held.first_claimed_at + (clock_timestamp() - greatest(held.first_claimed_at, held.stopped_at))
+	`UPDATE notifications n
+	SET first_claimed_at = held.first_claimed_at + (clock_timestamp() - greatest(held.first_claimed_at, held.stopped_at))
 	FROM (
 		SELECT n.id, n.first_claimed_at, s.stopped_at
 		FROM senders s

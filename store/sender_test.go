@@ -21,7 +21,8 @@ func holdClaims(t *testing.T, db *pgx.Conn) (release func()) {
 			RETURN NEW;
 		END
 		$$`)
-	execute(t, db, `CREATE TRIGGER wait_for_the_test BEFORE UPDATE ON notifications FOR EACH ROW WHEN (NEW.status = 'SENDING') EXECUTE FUNCTION wait_for_the_test()`)
+	execute(t, db, `CREATE TRIGGER wait_for_the_test BEFORE UPDATE ON notifications FOR EACH ROW
+		WHEN (NEW.status = 'SENDING') EXECUTE FUNCTION wait_for_the_test()`)
 	execute(t, db, `SELECT pg_advisory_lock(42)`)
 	return func() { execute(t, db, `SELECT pg_advisory_unlock(42)`) }
 }
@@ -99,7 +100,8 @@ func TestNoClaimIsCommittedAfterASenderWasStopped(t *testing.T) {
 		go func() {
 			defer func() { done <- struct{}{} }()
 			for first := true; ; first = false {
-				claims, err := s.Claim(context.WithoutCancel(t.Context()), store.ClaimTerms{Owner: store.Owner{WorkflowID: owner}, Limit: 1, Lease: time.Minute})
+				of := store.ClaimTerms{Owner: store.Owner{WorkflowID: owner}, Limit: 1, Lease: time.Minute}
+				claims, err := s.Claim(context.WithoutCancel(t.Context()), of)
 				if err != nil {
 					t.Error(err)
 				}
@@ -147,7 +149,8 @@ func TestAResumeAndAClaimDoNotWaitForEachOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stop.Exec(t.Context(), `UPDATE senders SET stopped_at = now(), stop_code = '21606', stop_reason = 'stopped' WHERE id = $1`, c.SenderID); err != nil {
+	if _, err := stop.Exec(t.Context(), `
+		UPDATE senders SET stopped_at = now(), stop_code = '21606', stop_reason = 'stopped' WHERE id = $1`, c.SenderID); err != nil {
 		t.Fatal(err)
 	}
 	resumed, claimed := make(chan struct{}), make(chan struct{})
@@ -199,7 +202,8 @@ func TestTwoResumesAtOnceCountTheStopOnce(t *testing.T) {
 		}
 	}
 	var hours float64
-	if err := db.QueryRow(t.Context(), `SELECT extract(epoch FROM now() - first_claimed_at) / 3600 FROM notifications`).Scan(&hours); err != nil {
+	if err := db.QueryRow(t.Context(), `
+		SELECT extract(epoch FROM now() - first_claimed_at) / 3600 FROM notifications`).Scan(&hours); err != nil {
 		t.Fatal(err)
 	}
 	if hours < 0.9 || hours > 1.1 {

@@ -122,9 +122,10 @@ var cannotRun = map[store.SkipReason]string{
 	store.SkipTemplateArchived: "its template is archived: give it another one, or bring that one back",
 	store.SkipListEmpty:        "its list is empty: add members",
 	store.SkipNoRecipients:     "nothing can be sent to anybody on its list: see why with a batch in dry run, or fix the members",
-	store.SkipMembersLack:      "every member of its list lacks a value that its template needs: give the members these values, or choose another template or list",
-	store.SkipInvalid:          "its template or its list is not there, or of another channel: choose others",
-	store.SkipNoSender:         "its channel has no number to send from: set TWILIO_PHONE_NUMBER",
+	store.SkipMembersLack: "every member of its list lacks a value that its template needs: " +
+		"give the members these values, or choose another template or list",
+	store.SkipInvalid:  "its template or its list is not there, or of another channel: choose others",
+	store.SkipNoSender: "its channel has no number to send from: set TWILIO_PHONE_NUMBER",
 }
 
 // runTerms finds what a run by hand takes from the settings.

@@ -72,10 +72,12 @@ func TestATagThatAProxyHasChangedIsUnderstood(t *testing.T) {
 func TestAScheduleWithoutARunBeforeItsLastDaySaysSo(t *testing.T) {
 	a := clinic(t)
 	today := time.Now().UTC()
-	body := scheduleBody(fmt.Sprintf(`, "execution_time": "10:30", "timezone": "UTC", "days_of_month": [%d], "starts_on": "2020-01-01", "ends_on": "%s"`,
+	body := scheduleBody(fmt.Sprintf(`, "execution_time": "10:30", "timezone": "UTC", "days_of_month": [%d],
+		"starts_on": "2020-01-01", "ends_on": "%s"`,
 		today.AddDate(0, 0, -5).Day(), today.AddDate(0, 0, 3).Format(time.DateOnly)))
 	refused := a.Do("POST", schedules, body)
-	if refused.Status != http.StatusUnprocessableEntity || strings.Contains(refused.Text, "has passed") || !strings.Contains(refused.Text, "no run left until its last day") {
+	if refused.Status != http.StatusUnprocessableEntity || strings.Contains(refused.Text, "has passed") ||
+		!strings.Contains(refused.Text, "no run left until its last day") {
 		t.Errorf("answer = %d %s", refused.Status, refused.Text)
 	}
 	if over := a.Do("POST", schedules, scheduleBody(`, "execution_time": "10:30", "ends_on": "2020-01-31"`)); !strings.Contains(over.Text, "its last day has passed") {
@@ -134,7 +136,9 @@ func TestAScheduleIsChangedByWhoHasReadIt(t *testing.T) {
 	a := clinic(t)
 	created := createSchedule(t, a, `, "execution_time": "10:30", "days_of_month": [1]`)
 	at := created.Header.Get("Location")
-	for header, want := range map[string]string{"": "428 if_match_missing", `If-Match: "7"`: "412 etag_stale", `If-Match: 1`: "412 etag_stale", `If-Match: W/"7"`: "412 etag_stale"} {
+	for header, want := range map[string]string{
+		"": "428 if_match_missing", `If-Match: "7"`: "412 etag_stale", `If-Match: 1`: "412 etag_stale", `If-Match: W/"7"`: "412 etag_stale",
+	} {
 		for _, method := range []string{"PATCH", "DELETE"} {
 			body := ""
 			if method == "PATCH" {

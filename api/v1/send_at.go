@@ -21,7 +21,8 @@ func checkSendAt(wrong *problem.Details, typed *string, now time.Time) *time.Tim
 	at, err := time.Parse(time.RFC3339, *typed)
 	switch {
 	case err != nil && strings.Contains(*typed, " "): // what an unescaped + of a query is read as
-		wrong.Add("/send_at", problem.SendAtInvalid, "send_at has a space and is no time in RFC 3339: write it as in 2026-04-01T10:00:00+09:00, in a query with + as %2B")
+		wrong.Add("/send_at", problem.SendAtInvalid, "send_at has a space and is no time in RFC 3339: "+
+			"write it as in 2026-04-01T10:00:00+09:00, in a query with + as %2B")
 	case err != nil:
 		wrong.Add("/send_at", problem.SendAtInvalid, "send_at is no time in RFC 3339 with an offset: write it as in 2026-04-01T10:00:00+09:00")
 	case at.Before(now.Add(-longestPast)):
