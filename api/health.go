@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/todoku/todoku/migrations"
+	"github.com/todoku/todoku/store"
 )
 
 // Limits of a readiness check.
@@ -18,6 +19,8 @@ const (
 	databaseLimit = 2 * time.Second
 	temporalLimit = time.Second
 	schemaMemory  = 30 * time.Second // how long a schema that was right is not looked at again
+	// outcomeMemory is how long any outcome is told again, so that a flood of questions costs nothing.
+	outcomeMemory = time.Second
 )
 
 // readiness is what /readyz says. The API accepts notifications without Temporal, so only the
@@ -27,6 +30,9 @@ type readiness struct {
 	Database string `json:"database"` // up, down
 	Schema   string `json:"schema"`   // up, behind, ahead, unknown
 	Temporal string `json:"temporal"` // up, down
+
+	// DatabaseError is why the database is down, in Postgres's own words where there are any.
+	DatabaseError string `json:"database_error,omitempty"`
 }
 
 type health struct {
@@ -35,6 +41,8 @@ type health struct {
 
 	mu            sync.Mutex
 	schemaRightAt time.Time
+	last          readiness
+	lastAt        time.Time
 }
 
 func (h *health) register(to gin.IRoutes) {
@@ -47,12 +55,28 @@ func (h *health) register(to gin.IRoutes) {
 func (h *health) alive(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) }
 
 func (h *health) ready(c *gin.Context) {
-	found := h.check(c.Request.Context())
+	found := h.remembered()
 	status := http.StatusOK
 	if found.Status == "down" || found.Status == "stopping" {
 		status = http.StatusServiceUnavailable
 	}
 	c.JSON(status, found)
+}
+
+// remembered checks once for everybody who asks at the same time or a little later.
+func (h *health) remembered() readiness {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lastAt.IsZero() || time.Since(h.lastAt) > outcomeMemory {
+		// Not in the context of the request: its client may leave, and others wait for the outcome.
+		h.last = h.check(context.Background())
+		h.lastAt = time.Now()
+	}
+	found := h.last
+	if h.draining.Load() {
+		found.Status = "stopping"
+	}
+	return found
 }
 
 func (h *health) check(ctx context.Context) readiness {
@@ -67,16 +91,14 @@ func (h *health) check(ctx context.Context) readiness {
 	})
 	database, cancel := context.WithTimeout(ctx, databaseLimit)
 	defer cancel()
-	if h.deps.Store.Ping(database) != nil {
-		found.Database = "down"
+	if err := h.deps.Store.Ready(database); err != nil {
+		found.Database, found.DatabaseError = "down", store.Outage(err)
 	} else {
 		found.Schema = h.schema(database)
 	}
 	temporal.Wait()
 
 	switch {
-	case h.draining.Load():
-		found.Status = "stopping"
 	case found.Database != "up", found.Schema == "behind", found.Schema == "unknown":
 		found.Status = "down"
 	case found.Temporal != "up", found.Schema == "ahead": // a rolling update migrates first
@@ -86,8 +108,6 @@ func (h *health) check(ctx context.Context) readiness {
 }
 
 func (h *health) schema(ctx context.Context) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if time.Since(h.schemaRightAt) < schemaMemory {
 		return "up"
 	}

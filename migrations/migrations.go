@@ -15,6 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"github.com/todoku/todoku/store/postgres"
 )
 
 //go:embed *.sql
@@ -96,11 +98,13 @@ func Check(ctx context.Context, databaseURL string) error {
 }
 
 func with(ctx context.Context, databaseURL string, do func(*goose.Provider) error) error {
-	config, err := pgx.ParseConfig(databaseURL)
+	config, err := postgres.ConnConfig(databaseURL)
 	if err != nil {
-		return errors.New("DATABASE_URL cannot be read as postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+		return err
 	}
-	db := stdlib.OpenDB(*config)
+	db := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		return postgres.Begin(ctx, conn, nil)
+	}))
 	defer db.Close()
 	if err := ping(ctx, db, config); err != nil {
 		return err
@@ -121,7 +125,7 @@ func ping(ctx context.Context, db *sql.DB, config *pgx.ConnConfig) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := db.PingContext(ctx); err != nil {
-		return fmt.Errorf("DATABASE_URL: the database %s on %s:%d cannot be reached: %w", config.Database, config.Host, config.Port, err)
+		return postgres.Explain(err, config)
 	}
 	return nil
 }

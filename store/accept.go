@@ -52,13 +52,14 @@ func (s *Store) Accept(ctx context.Context, n NewNotification) (Notification, er
 // AcceptAll accepts notifications in one transaction, and answers for each in the same order. Its
 // error is for all of them: none was accepted, unless the database went away before it could say.
 func (s *Store) AcceptAll(ctx context.Context, all ...NewNotification) ([]Acceptance, error) {
-	accepted := make([]Acceptance, len(all))
-	var err error
-	if anyOnce(all) {
-		err = s.acceptOnce(ctx, all, accepted)
-	} else {
-		err = insert(ctx, s.pool, all, accepted)
-	}
+	var accepted []Acceptance
+	err := s.pool.again(ctx, statementLimit, func(ctx context.Context) error {
+		accepted = make([]Acceptance, len(all))
+		if anyOnce(all) {
+			return s.acceptOnce(ctx, all, accepted)
+		}
+		return insert(ctx, s.pool, all, accepted)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("accept notifications: %w", err)
 	}

@@ -191,6 +191,7 @@ const cancelChunk = 5000
 // CancelChunk writes some of those notifications CANCELED whose batch was canceled before they were
 // sent. It returns how many, and the workflows that carry them; 0 when none is left.
 func (s *Store) CancelChunk(ctx context.Context) (n int, owners []string, err error) {
+	ctx = unhurried(ctx)
 	type chunk struct {
 		Rows   int
 		Owners []string
@@ -230,6 +231,7 @@ func (s *Store) CancelChunk(ctx context.Context) (n int, owners []string, err er
 // FoldBatchMoves adds changes to what was counted before, so that a reader has few of them to add up.
 // It returns how many it folded.
 func (s *Store) FoldBatchMoves(ctx context.Context, limit int) (int64, error) {
+	ctx = unhurried(ctx)
 	n, err := one(ctx, s, pgx.RowTo[int64], `
 		WITH gone AS (
 			DELETE FROM batch_moves
@@ -250,6 +252,7 @@ func (s *Store) FoldBatchMoves(ctx context.Context, limit int) (int64, error) {
 // SampleBatches notes how many notifications each running batch has sent by now, once a second at
 // most, and forgets what is too old to measure a rate by.
 func (s *Store) SampleBatches(ctx context.Context) error {
+	ctx = unhurried(ctx)
 	_, err := s.pool.Exec(ctx, `
 		WITH old AS (
 			DELETE FROM batch_samples WHERE at < clock_timestamp() - $1::interval

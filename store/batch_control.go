@@ -75,7 +75,8 @@ type BatchChange struct {
 // ChangeBatch makes the whole change or, where it returns false, nothing of it. The error is ErrNotFound
 // when there is no such batch.
 func (s *Store) ChangeBatch(ctx context.Context, id uuid.UUID, change BatchChange) (done bool, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	ctx = unhurried(ctx)
+	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if err := takeBatchTurn(ctx, tx, id); err != nil {
 			return err
 		}
@@ -110,7 +111,8 @@ func (s *Store) ChangeBatch(ctx context.Context, id uuid.UUID, change BatchChang
 }
 
 func (s *Store) controlBatch(ctx context.Context, doing string, id uuid.UUID, sql string, args ...any) (done bool, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	ctx = unhurried(ctx)
+	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if err := takeBatchTurn(ctx, tx, id); err != nil {
 			return err
 		}

@@ -88,6 +88,7 @@ func (s *Store) MarkCompared(ctx context.Context, server string) error {
 // NewestEvent returns a moment up to which the ledger surely has everything: nothing older than it needs
 // to be looked for at the carrier. It is nil when the ledger is empty.
 func (s *Store) NewestEvent(ctx context.Context) (*time.Time, error) {
+	ctx = unhurried(ctx)
 	newest, err := one(ctx, s, pgx.RowTo[*time.Time], `
 		SELECT greatest(
 			(SELECT created_at FROM notifications ORDER BY id DESC LIMIT 1),
@@ -116,6 +117,7 @@ func (w WaitingSend) Body() (string, error) {
 
 // WaitingFor lists a channel's ACCEPTED notifications to people with these hashes, the oldest first.
 func (s *Store) WaitingFor(ctx context.Context, channel notify.Channel, hashes [][]byte) ([]WaitingSend, error) {
+	ctx = unhurried(ctx)
 	waiting, err := many(ctx, s, func(row pgx.CollectableRow) (w WaitingSend, err error) {
 		err = row.Scan(&w.ID, &w.SenderID, &w.To, &w.CreatedAt, &w.message, &w.templateBody, &w.params)
 		return w, err

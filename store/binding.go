@@ -71,6 +71,7 @@ func (s *Store) BindPhoneKey(ctx context.Context, fingerprint []byte) (Bound, er
 // NewestSend returns channel and SID of the newest notification that the carrier has accepted. The error
 // is ErrNotFound when there is none.
 func (s *Store) NewestSend(ctx context.Context) (channel notify.Channel, sid string, err error) {
+	ctx = unhurried(ctx)
 	type send struct {
 		Channel notify.Channel
 		SID     string
@@ -86,6 +87,7 @@ func (s *Store) NewestSend(ctx context.Context) (channel notify.Channel, sid str
 // NewestRecipient returns a number (E.164) of the ledger and the keyed hash by which it is found. The
 // error is ErrNotFound when the ledger has none.
 func (s *Store) NewestRecipient(ctx context.Context) (number string, hash []byte, err error) {
+	ctx = unhurried(ctx)
 	type recipient struct {
 		Number string
 		Hash   []byte
@@ -141,7 +143,8 @@ var ErrStillOpen = errors.New("notifications are SENDING or PENDING")
 // MoveLedger binds the ledger to another account. Senders stay stopped, with what waits behind them HELD.
 // The error is ErrStillOpen while the former account may still have something to tell.
 func (s *Store) MoveLedger(ctx context.Context, to Binding) error {
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	ctx = unhurried(ctx)
+	err := s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		// Claims that began before the senders were stopped end first, and none begins meanwhile.
 		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '5s'`); err != nil {
 			return err

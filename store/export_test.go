@@ -36,3 +36,15 @@ func (s *Store) Plan(ctx context.Context, p Prepared) ([]string, error) {
 func (s *Store) Setting(ctx context.Context, name string) (string, error) {
 	return one(ctx, s, pgx.RowTo[string], `SELECT current_setting($1)`, name)
 }
+
+// Conflicting runs a transaction that fails with a SQLSTATE the first times, and says how often it was run.
+func (s *Store) Conflicting(ctx context.Context, code string, times int) (tries int, err error) {
+	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if tries++; tries > times {
+			return nil
+		}
+		_, err := tx.Exec(ctx, `DO $$ BEGIN RAISE EXCEPTION 'a test' USING ERRCODE = '`+code+`'; END $$`)
+		return err
+	})
+	return tries, err
+}

@@ -26,6 +26,7 @@ type Found struct {
 // without a workflow. It returns the rows that it settled by their receipts. A SID that a row has by
 // now is left out.
 func (s *Store) AddFound(ctx context.Context, found ...Found) ([]Settled, error) {
+	ctx = unhurried(ctx)
 	var receipts []notify.Receipt
 	for _, f := range found {
 		id, err := newIDAt(f.CreatedAt)

@@ -66,7 +66,7 @@ type keyed struct {
 // locked before it is looked for, and a statement after the lock sees what the transaction that held
 // it before has committed.
 func (s *Store) acceptOnce(ctx context.Context, all []NewNotification, accepted []Acceptance) error {
-	conn, err := s.pool.Acquire(ctx)
+	conn, err := s.pool.Pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -206,6 +206,7 @@ const purgeChunk = 1000
 // PurgeIdempotencyKeys forgets keys that are older than that, in chunks, and returns how many there
 // were. Workers that purge at the same time share the work.
 func (s *Store) PurgeIdempotencyKeys(ctx context.Context, olderThan time.Duration) (purged int64, err error) {
+	ctx = unhurried(ctx)
 	for {
 		tag, err := s.pool.Exec(ctx, `
 			DELETE FROM idempotency_keys

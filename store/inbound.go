@@ -31,9 +31,12 @@ func (s *Store) RecordInbound(ctx context.Context, events ...notify.InboundEvent
 	var err error
 	reservations, tasks := those(events, ofReservation), those(events, ofCallbackTask)
 	if len(reservations)+len(tasks) == 0 {
-		changes, err = recordInbound(ctx, s.pool, events)
+		err = s.pool.again(ctx, statementLimit, func(ctx context.Context) (err error) {
+			changes, err = recordInbound(ctx, s.pool, events)
+			return err
+		})
 	} else {
-		err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 			changes, err = recordInbound(ctx, tx, events)
 			if err == nil && len(reservations) > 0 {
 				err = recordReservations(ctx, tx, reservations, changes)

@@ -35,7 +35,7 @@ type Admission struct {
 // other. A call that was announced before keeps the decision that was made then.
 func (s *Store) AdmitInbound(ctx context.Context, arrivals ...InboundArrival) ([]Admission, error) {
 	admissions := make([]Admission, len(arrivals))
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err := s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		// A statement of its own: what comes after it sees what those have committed who held the lock.
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('inbound calls', 0))`); err != nil {
 			return err

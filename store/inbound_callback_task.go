@@ -38,8 +38,8 @@ type CallbackTask struct {
 // ClaimCallbackTask takes on the task of calling back that was decided upon for a call. For the lease nobody else posts
 // it or looks for it. workspaceSID is where it is posted, if it is.
 func (s *Store) ClaimCallbackTask(ctx context.Context, call uuid.UUID, workspaceSID string, lease time.Duration) (task CallbackTask, err error) {
-	task.CallID = call
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		task = CallbackTask{CallID: call}
 		wanted, err := lockForCallback(ctx, tx, call)
 		if err != nil || !wanted {
 			task.Step = CallbackOver
@@ -103,12 +103,13 @@ func postCallbackTask(ctx context.Context, tx pgx.Tx, task *CallbackTask, worksp
 // RepostCallbackTask lets a task be posted again of which it was proven that TaskRouter does not have it. It reports
 // false when somebody else has taken it on meanwhile, or the task is not wanted any more.
 func (s *Store) RepostCallbackTask(ctx context.Context, task *CallbackTask, workspaceSID string, lease time.Duration) (post bool, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		wanted, err := lockForCallback(ctx, tx, task.CallID)
 		if err != nil || !wanted {
 			return err
 		}
 		ours := false
+		post = false
 		if err := tx.QueryRow(ctx, `
 			SELECT coalesce(posted_at = $2, false), withdrawn_at IS NOT NULL FROM inbound_callback_tasks WHERE call_id = $1 FOR UPDATE`,
 			task.CallID, task.PostedAt).Scan(&ours, &task.Withdrawn); err != nil || !ours {
@@ -153,7 +154,7 @@ func (s *Store) noteCallbackTask(ctx context.Context, task CallbackTask, change 
 
 // MarkInboundTask notes the task of calling back, which ends what is done about the caller unless it was withdrawn.
 func (s *Store) MarkInboundTask(ctx context.Context, call uuid.UUID, taskSID string) error {
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err := s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if wanted, err := lockForCallback(ctx, tx, call); err != nil || !wanted {
 			return err
 		}
@@ -178,7 +179,7 @@ func (s *Store) MarkInboundTask(ctx context.Context, call uuid.UUID, taskSID str
 // CloseWithdrawnTask ends what is done about a caller whose task of calling back was withdrawn: it is gone, or an operator
 // had it already.
 func (s *Store) CloseWithdrawnTask(ctx context.Context, task CallbackTask, gone bool) error {
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err := s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		wanted, err := lockForCallback(ctx, tx, task.CallID)
 		switch {
 		case err != nil || !wanted:

@@ -44,7 +44,9 @@ const followUpDay = "24 hours"
 // One person gets one follow-up a day, over all calls and kinds, and none once somebody has spoken with them. These
 // limits and those for the hour hold exactly: whoever decides for a caller waits for the others.
 func (s *Store) DecideInboundFollowUp(ctx context.Context, id uuid.UUID, version int, f InboundFollowUp) (decision FollowUpDecision, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		f := f // it is decided anew where the transaction is run again
+		decision = FollowUpDecision{}
 		if f.Action != notify.FollowUpNone {
 			why, err := followUpLimit(ctx, tx, id, f)
 			switch {
@@ -154,7 +156,7 @@ func (s *Store) WithdrawFollowUps(ctx context.Context, answered uuid.UUID) (owne
 
 // withdraw withdraws one follow-up: it never happens, or its task is to be canceled at TaskRouter.
 func (s *Store) withdraw(ctx context.Context, call uuid.UUID) error {
-	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	return s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		var action *string
 		if err := tx.QueryRow(ctx, `SELECT follow_up FROM inbound_calls WHERE id = $1 FOR UPDATE`, call).Scan(&action); err != nil {
 			return err

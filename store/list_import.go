@@ -38,7 +38,7 @@ type Imported struct {
 // more memory for many than for few. The error is ErrNotFound, ErrListFull, or what Members returned;
 // then nothing was changed.
 func (s *Store) ImportMembers(ctx context.Context, in MembersImport) (done Imported, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = pgx.BeginFunc(ctx, s.pool.Pool, func(tx pgx.Tx) error {
 		done, err = importMembers(ctx, tx, in)
 		return err
 	})
@@ -48,7 +48,7 @@ func (s *Store) ImportMembers(ctx context.Context, in MembersImport) (done Impor
 // CreateListOf adds a list with its members. The error is ErrNameTaken, or what Members returned;
 // then there is no list.
 func (s *Store) CreateListOf(ctx context.Context, name string, members func() (NewMember, bool, error)) (done Imported, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = pgx.BeginFunc(ctx, s.pool.Pool, func(tx pgx.Tx) error {
 		in := MembersImport{Members: members}
 		if err := tx.QueryRow(ctx, `INSERT INTO lists (name) VALUES ($1) RETURNING id`, name).Scan(&in.ListID); err != nil {
 			return listError("create list", err)

@@ -53,6 +53,7 @@ func (s *Store) RecipientLists(ctx context.Context, filter MemberFilter, after i
 // DeleteList deletes a list with its members. The error is ErrNotFound, or ErrInUse while ListUsers
 // names any.
 func (s *Store) DeleteList(ctx context.Context, id int64) error {
+	ctx = unhurried(ctx)
 	tag, err := s.pool.Exec(ctx, `DELETE FROM lists WHERE id = $1`, id)
 	if err == nil && tag.RowsAffected() == 0 {
 		err = ErrNotFound

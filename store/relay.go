@@ -137,6 +137,7 @@ func (s *Store) Finished(ctx context.Context, owners []string) ([]string, error)
 // <id>/r1, <id>/r2 and so on, for which the relay then starts a workflow. It is the one change of a
 // row's owner. It returns how many rows there were.
 func (s *Store) Bequeath(ctx context.Context, owner string) (int, error) {
+	ctx = unhurried(ctx)
 	tag, err := s.pool.Exec(ctx, `
 		UPDATE notifications SET workflow_id = $2, started_at = NULL, relay_at = clock_timestamp(), updated_at = clock_timestamp()
 		WHERE id IN (

@@ -87,7 +87,7 @@ func (t ScheduleTerms) args() []any {
 // CreateSchedule adds a schedule. The error is ErrNameTaken when the name is another schedule's,
 // ErrArchived when the template is archived, or ErrReferenceGone.
 func (s *Store) CreateSchedule(ctx context.Context, terms ScheduleTerms) (created Schedule, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if err := keepTemplate(ctx, tx, terms.TemplateID); err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func insertSchedule(ctx context.Context, tx pgx.Tx, terms ScheduleTerms) (Schedu
 // ErrNotFound, ErrStale, ErrNameTaken, ErrReferenceGone, or ErrArchived where the template is archived
 // and they begin to send with it.
 func (s *Store) ChangeSchedule(ctx context.Context, id int64, revision int32, terms ScheduleTerms) (changed Schedule, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		begins, err := oneOf(ctx, tx, pgx.RowTo[bool], `
 			SELECT template_id IS DISTINCT FROM $2 OR $3 AND NOT is_active FROM schedules WHERE id = $1 AND deleted_at IS NULL`, id, terms.TemplateID, terms.Active)
 		if err == nil && begins {
@@ -177,7 +177,7 @@ func (s *Store) PauseSchedule(ctx context.Context, id int64, note *string) (Sche
 // ResumeSchedule makes a schedule active. What was due in the meantime is not made up for. The error is
 // ErrNotFound when there is no such schedule, or ErrArchived when its template is archived.
 func (s *Store) ResumeSchedule(ctx context.Context, id int64) (changed Schedule, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		template, err := oneOf(ctx, tx, pgx.RowTo[int64], `
 			SELECT template_id FROM schedules WHERE id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE`, id)
 		if err == nil {

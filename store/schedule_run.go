@@ -64,7 +64,7 @@ type RunTerms struct {
 // because it was changed meanwhile, and *NotYetDueError when the moment has not come by the database's clock:
 // then nothing was written.
 func (s *Store) RunSchedule(ctx context.Context, id int64, due time.Time, terms func(notify.Channel) (RunTerms, error)) (run ScheduleRun, ran bool, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = s.pool.transactWithin(ctx, listLimit, func(ctx context.Context, tx pgx.Tx) error {
 		r, err := prepareRun(ctx, tx, id, due, terms)
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func (e *RunSkippedError) Error() string { return "the run was skipped: " + stri
 // before under the same key, replay is what was answered.
 func (s *Store) TriggerSchedule(ctx context.Context, id int64, terms func(notify.Channel) (RunTerms, error), once *Once,
 	answer func(ScheduleRun) (Answer, error)) (run ScheduleRun, replay *Answer, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = s.pool.transactWithin(ctx, listLimit, func(ctx context.Context, tx pgx.Tx) error {
 		if once != nil {
 			if replay, err = lockKey(ctx, tx, once); err != nil || replay != nil {
 				return err
@@ -350,7 +350,8 @@ func (s *Store) SchedulesToWatch(ctx context.Context, grace time.Duration) ([]Sc
 // that it was looked at until a moment. It returns the times that were missed. Whoever comes second
 // finds nothing.
 func (s *Store) WatchSchedule(ctx context.Context, watched Schedule, due []time.Time, zone *time.Location, until time.Time) (missed []time.Time, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		missed = nil
 		tag, err := tx.Exec(ctx, `
 			UPDATE schedules SET watched_until = $3 WHERE id = $1 AND revision = $2 AND watched_until = $4`,
 			watched.ID, watched.Revision, until, watched.WatchedUntil)

@@ -48,7 +48,10 @@ func (s *Store) LockScheduleSync(ctx context.Context) (held context.Context, unl
 				return
 			case <-time.After(syncBeat):
 			}
-			if _, err := tx.Exec(beating, `SELECT 1`); err != nil && beating.Err() == nil {
+			limited, cancel := context.WithTimeout(beating, syncBeat)
+			_, err := tx.Exec(limited, `SELECT 1`)
+			cancel()
+			if err != nil && beating.Err() == nil {
 				lose(fmt.Errorf("the lock of the sync of schedules is lost: %w", err))
 				return
 			}

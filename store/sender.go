@@ -92,7 +92,7 @@ func (s *Store) StopSender(ctx context.Context, id int64, all bool, code, reason
 // towards its notifications' SEND_DEADLINE, and its batches want to be looked at (NeglectedBatches). The error is
 // ErrNotFound when there is no such sender, and ErrLedgerBehind while the ledger is to be reconciled.
 func (s *Store) ResumeSender(ctx context.Context, id int64) (sender Sender, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		// One resume at a time: of two, the second finds the sender resumed and moves nothing again.
 		if _, err := tx.Exec(ctx, `
 			SELECT pg_advisory_xact_lock(hashtextextended('resume-sender/' || $1::bigint, 0))`, id); err != nil {
@@ -194,7 +194,7 @@ func takeSenderTurn(ctx context.Context, tx pgx.Tx, id int64) error {
 
 // DelaySender keeps a sender from posting for a while, because the carrier asked for it by code.
 func (s *Store) DelaySender(ctx context.Context, id int64, pause time.Duration, code string) error {
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err := s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if err := takeSenderTurn(ctx, tx, id); err != nil {
 			return err
 		}

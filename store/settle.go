@@ -189,7 +189,9 @@ type Listed struct {
 // uses. What the ledger knows already is not added to a timeline once more. delay is how long after
 // sending the carrier is asked for the first time.
 func (s *Store) SettleListed(ctx context.Context, receipts []notify.Receipt, delay time.Duration) (listed Listed, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	ctx = unhurried(ctx)
+	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		listed = Listed{}
 		if err := copyListed(ctx, tx, receipts); err != nil {
 			return err
 		}

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"strings"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/todoku/todoku/clock"
+	"github.com/todoku/todoku/store/postgres"
 )
 
 // defaultConnections is how many connections a process opens at most, where its DATABASE_URL does
@@ -31,7 +30,7 @@ var ErrNotFound = errors.New("not found")
 // resumes a sender, then rows of notifications by id, the turn of a batch, the batch's row, the turn of a
 // sender, and the sender's row last. One that needs none of a kind leaves it out.
 type Store struct {
-	pool   *pgxpool.Pool
+	pool   *pool
 	clock  clock.Offset
 	claims claimMemory
 }
@@ -39,11 +38,11 @@ type Store struct {
 // Open connects to the database at url (postgres://…). It fails when the database cannot be reached
 // within 5 s; the error names the host and never the password.
 func Open(ctx context.Context, url string) (*Store, error) {
-	config, err := pgxpool.ParseConfig(url)
+	config, err := postgres.PoolConfig(url)
 	if err != nil {
-		return nil, errors.New("DATABASE_URL cannot be read as postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+		return nil, err
 	}
-	for name, value := range map[string]string{
+	settings := map[string]string{
 		"application_name": "todoku",
 		"jit":              "off", // our statements are short: compiling one takes longer than running it
 
@@ -55,32 +54,40 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		// call for as long as its arrays have one element, and to plan one of ours takes several times as
 		// long as to run it.
 		"plan_cache_mode": "force_generic_plan",
-	} {
-		if config.ConnConfig.RuntimeParams[name] == "" {
-			config.ConnConfig.RuntimeParams[name] = value
-		}
 	}
 	params := config.ConnConfig.RuntimeParams
-	params["synchronous_commit"] = durableCommit(params["synchronous_commit"])
+	for name := range settings {
+		if params[name] != "" { // the URL decides
+			settings[name] = params[name]
+			delete(params, name)
+		}
+	}
+	settings["synchronous_commit"] = durableCommit(params["synchronous_commit"])
+	delete(params, "synchronous_commit")
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = defaultConnections
 	}
-	s := &Store{clock: clock.Offset{Of: clock.Database}}
+	s := &Store{pool: &pool{}, clock: clock.Offset{Of: clock.Database}}
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		registerUUID(conn.TypeMap())
+		if err := postgres.Begin(ctx, conn, settings); err != nil {
+			return err
+		}
 		return s.claims.verify(ctx, conn)
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
+	closes := config.ConnConfig.OnPgError
+	config.ConnConfig.OnPgError = func(conn *pgconn.PgConn, answer *pgconn.PgError) bool {
+		s.pool.note(answer)
+		return closes(conn, answer)
+	}
+	if s.pool.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	s.pool = pool
 	pingCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := s.Ping(pingCtx); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("DATABASE_URL: the database %s on %s:%d cannot be reached: %w",
-			config.ConnConfig.Database, config.ConnConfig.Host, config.ConnConfig.Port, err)
+		s.pool.Close()
+		return nil, postgres.Explain(err, config.ConnConfig)
 	}
 	return s, nil
 }
@@ -91,26 +98,40 @@ func (s *Store) Close() { s.pool.Close() }
 // MaxConnections is how many connections the store opens at most.
 func (s *Store) MaxConnections() int { return int(s.pool.Config().MaxConns) }
 
-// IsOutage reports whether err says that the database could not be reached or is shutting down, so
-// that the same call may succeed later. Nothing is known of what a statement that failed so has done.
-func IsOutage(err error) bool {
-	var answer *pgconn.PgError
-	if errors.As(err, &answer) {
-		switch answer.Code[:2] {
-		case "08", "53", "57", "58": // connection exception, insufficient resources, operator intervention, system error
-			return true
-		}
-		return false
+// Ready reports whether the database takes writes, or what it lately said that it lacks.
+func (s *Store) Ready(ctx context.Context) error {
+	readOnly, err := one(ctx, s, pgx.RowTo[bool], `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean`)
+	switch {
+	case err != nil:
+		return err
+	case readOnly:
+		s.pool.Reset() // a new connection may lead to the server that took over
+		return ErrStandby
 	}
-	var network net.Error
-	var connect *pgconn.ConnectError
-	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) ||
-		errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	return s.pool.lacks()
+}
+
+// IsOutage reports whether err says that the database cannot serve just now, so that the same call may
+// succeed later. Nothing is known of what a statement that failed so has done.
+func IsOutage(err error) bool { return postgres.Find(err) != "" || errors.Is(err, ErrStandby) }
+
+// Outage says in a few words, Postgres's own where there are any, why the database cannot serve. It is "" where
+// IsOutage is false.
+func Outage(err error) string {
+	if errors.Is(err, ErrStandby) {
+		return string(postgres.ReadOnly)
+	}
+	return postgres.Describe(err)
 }
 
 // one runs a query that answers with exactly one row.
 func one[T any](ctx context.Context, s *Store, scan pgx.RowToFunc[T], sql string, args ...any) (T, error) {
-	return oneOf(ctx, s.pool, scan, sql, args...)
+	var row T
+	err := s.pool.again(ctx, statementLimit, func(ctx context.Context) (err error) {
+		row, err = oneOf(ctx, s.pool, scan, sql, args...)
+		return err
+	})
+	return row, err
 }
 
 // oneOf is one in a transaction.
@@ -129,7 +150,12 @@ func oneOf[T any](ctx context.Context, q querier, scan pgx.RowToFunc[T], sql str
 
 // many runs a query that answers with any number of rows.
 func many[T any](ctx context.Context, s *Store, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
-	return manyOf(ctx, s.pool, scan, sql, args...)
+	var all []T
+	err := s.pool.again(ctx, statementLimit, func(ctx context.Context) (err error) {
+		all, err = manyOf(ctx, s.pool, scan, sql, args...)
+		return err
+	})
+	return all, err
 }
 
 // manyOf is many on one connection.

@@ -118,6 +118,7 @@ func (s *Store) FinishTaskRouterRun(ctx context.Context, id uuid.UUID, planned [
 
 // PurgeTaskRouterRuns forgets runs, and their files, that were over so long ago, and returns how many.
 func (s *Store) PurgeTaskRouterRuns(ctx context.Context, age time.Duration) (int64, error) {
+	ctx = unhurried(ctx)
 	tag, err := s.pool.Exec(ctx, `DELETE FROM taskrouter_runs WHERE finished_at < now() - $1::interval`, age)
 	if err != nil {
 		return 0, fmt.Errorf("purge runs of TaskRouter: %w", err)

@@ -72,7 +72,7 @@ type TemplateRevision struct {
 // ErrNotFound; ErrNameTaken; ErrArchived where the template is archived and is not brought back, so that
 // its name and text stay; or ErrInUse where it is to be archived and TemplateUsers names any.
 func (s *Store) ReviseTemplate(ctx context.Context, id int64, next TemplateRevision) (t Template, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		// In a statement of its own: the next one sees what was written while this one waited.
 		if _, err := oneOf(ctx, tx, pgx.RowTo[int64], `SELECT id FROM templates WHERE id = $1 FOR NO KEY UPDATE`, id); err != nil {
 			return err
@@ -199,7 +199,7 @@ func keepTemplate(ctx context.Context, tx pgx.Tx, id int64) error {
 // DeleteTemplate deletes a template that nothing was sent with and nothing refers to. Another one it
 // archives, and returns; the error is ErrNotFound when there is none, or ErrInUse.
 func (s *Store) DeleteTemplate(ctx context.Context, id int64) (archived *Template, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `DELETE FROM template_versions WHERE template_id = $1`, id); err != nil {
 			return err
 		}

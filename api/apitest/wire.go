@@ -15,6 +15,7 @@ type Wire struct {
 
 	mu    sync.Mutex
 	cut   bool
+	made  int
 	conns []net.Conn
 }
 
@@ -62,6 +63,9 @@ func (w *Wire) Cut() {
 // Mend lets connections through again.
 func (w *Wire) Mend() { w.mu.Lock(); w.cut = false; w.mu.Unlock() }
 
+// Made is how many connections there have been.
+func (w *Wire) Made() int { w.mu.Lock(); defer w.mu.Unlock(); return w.made }
+
 func (w *Wire) accept() {
 	for {
 		client, err := w.listener.Accept()
@@ -85,6 +89,7 @@ func (w *Wire) keep(client, database net.Conn) bool {
 		database.Close()
 		return false
 	}
+	w.made++
 	w.conns = append(w.conns, client, database)
 	return true
 }

@@ -50,8 +50,11 @@ func Newf(code Code, format string, args ...any) *Problem {
 }
 
 // Unavailable says that the database cannot be reached just now.
-func Unavailable() *Problem {
-	return New(DatabaseUnavailable, "the database cannot be reached: try again in a few seconds").
+func Unavailable() *Problem { return UnavailableBecause("the database cannot be reached") }
+
+// UnavailableBecause says why the database cannot serve just now.
+func UnavailableBecause(reason string) *Problem {
+	return New(DatabaseUnavailable, reason+": try again in a few seconds").
 		WithHeader("Retry-After", strconv.Itoa(int(RetryAfter/time.Second)))
 }
 

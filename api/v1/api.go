@@ -119,7 +119,7 @@ func (a *API) fail(ctx context.Context, err error) error {
 	}
 	if store.IsOutage(err) {
 		a.Logger.WarnContext(ctx, "database unavailable", "error", err)
-		return problem.Unavailable()
+		return problem.UnavailableBecause(store.Outage(err))
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return problem.Unavailable() // the client has gone and reads no answer

@@ -91,7 +91,11 @@ func (h *Handler) receive(channel notify.Channel, r *http.Request) (notify.Recei
 
 // notRecorded makes Twilio send the callback again: its URL asks for that after a 5xx.
 func notRecorded(ctx context.Context, logger *slog.Logger, err error) *problem.Problem {
-	if store.IsOutage(err) || errors.Is(err, context.Canceled) {
+	if store.IsOutage(err) {
+		logger.WarnContext(ctx, "callback not recorded: database unavailable", "error", err)
+		return problem.UnavailableBecause(store.Outage(err))
+	}
+	if errors.Is(err, context.Canceled) {
 		logger.WarnContext(ctx, "callback not recorded: database unavailable", "error", err)
 		return problem.Unavailable()
 	}

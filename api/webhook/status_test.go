@@ -15,6 +15,7 @@ import (
 
 	"github.com/todoku/todoku/api/apitest"
 	"github.com/todoku/todoku/carrier"
+	"github.com/todoku/todoku/devstack/devstacktest"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
 )
@@ -337,6 +338,22 @@ func TestWithoutItsDatabaseACallbackComesAgain(t *testing.T) {
 	if answer := a.Callback(smsPath+"?id="+id.String(), sms(sid("SM", 1), "delivered")); answer.Status != http.StatusNoContent {
 		t.Errorf("the second time: %d %s", answer.Status, answer.Text)
 	}
+}
+
+func TestWithAReadOnlyDatabaseACallbackComesAgain(t *testing.T) {
+	a := apitest.Start(t)
+	id, _ := claimed(t, a, notify.SMS)
+	devstacktest.SetReadOnly(t, a.Settings.DatabaseURL, true)
+	for range 3 {
+		answer := a.Callback(smsPath+"?id="+id.String(), sms(sid("SM", 1), "delivered"))
+		if answer.Status != http.StatusServiceUnavailable || answer.Code() != "database_unavailable" || answer.Header.Get("Retry-After") == "" {
+			t.Errorf("answer = %d %s", answer.Status, answer.Text)
+		}
+	}
+	devstacktest.SetReadOnly(t, a.Settings.DatabaseURL, false)
+	a.Eventually("it is recorded", func() bool {
+		return a.Callback(smsPath+"?id="+id.String(), sms(sid("SM", 1), "delivered")).Status == http.StatusNoContent
+	})
 }
 
 func TestTemporalDownDoesNotHoldUpCallbacks(t *testing.T) {

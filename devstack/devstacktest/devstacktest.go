@@ -214,6 +214,35 @@ func FailOver(t testing.TB, databaseURL, to string) {
 	openDatabase(t, other)
 }
 
+// SetReadOnly makes a database refuse writes, as a standby does, or take them again. Connections are cut.
+func SetReadOnly(t testing.TB, databaseURL string, readOnly bool) {
+	t.Helper()
+	name := databaseName(t, databaseURL)
+	if err := execute(serverURL(t), fmt.Sprintf(`ALTER DATABASE %s SET default_transaction_read_only = %t`, pgx.Identifier{name}.Sanitize(), readOnly)); err != nil {
+		t.Fatal(err)
+	}
+	if readOnly { // those that lead to a server that became a standby stay, and those that are read-only too
+		closeDatabase(t, name)
+		openDatabase(t, name)
+	}
+}
+
+// PostgresEncoded gives the URL of a fresh, empty database with another encoding than UTF8. It is dropped when the test ends.
+func PostgresEncoded(t testing.TB, encoding string) string {
+	t.Helper()
+	url := newDatabase(t, "template0")
+	name := pgx.Identifier{databaseName(t, url)}.Sanitize()
+	for _, statement := range []string{
+		`DROP DATABASE ` + name,
+		`CREATE DATABASE ` + name + ` TEMPLATE template0 ENCODING '` + encoding + `' LOCALE 'C'`,
+	} {
+		if err := execute(serverURL(t), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return url
+}
+
 func databaseName(t testing.TB, databaseURL string) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
