@@ -33,7 +33,7 @@ type Batches struct {
 
 // Run goes on until ctx ends.
 func (b *Batches) Run(ctx context.Context) {
-	repeat(ctx, b.Log, batchInterval, "batches wait until the database and Temporal answer again", b.look)
+	repeat(ctx, b.Log, "batches", batchInterval, "batches wait until the database and Temporal answer again", b.look)
 }
 
 // look does each thing whether or not another one fails.

@@ -25,7 +25,7 @@ type CarrierQueues struct {
 
 // Run goes on until ctx ends.
 func (q *CarrierQueues) Run(ctx context.Context) {
-	repeat(ctx, q.Log, queueLook, "what waits for room in Twilio's queue waits until the database and Twilio answer again", q.look)
+	repeat(ctx, q.Log, "carrier queues", queueLook, "what waits for room in Twilio's queue waits until the database and Twilio answer again", q.look)
 }
 
 func (q *CarrierQueues) look(ctx context.Context) error {

@@ -56,7 +56,7 @@ func (h *health) handler() http.Handler {
 // down names what keeps the worker from working.
 func (h *health) down(ctx context.Context) []string {
 	var down []string
-	if h.store.Ping(ctx) != nil {
+	if h.store.Ready(ctx) != nil {
 		down = append(down, "database")
 	}
 	if h.starter.Ping(ctx) != nil {
@@ -68,6 +68,7 @@ func (h *health) down(ctx context.Context) []string {
 	if !h.working.Load() {
 		down = append(down, "pollers")
 	}
+	down = append(down, loops.stalled()...)
 	return down
 }
 

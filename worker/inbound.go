@@ -40,7 +40,7 @@ type Inbound struct {
 
 // Run goes on until ctx ends.
 func (i *Inbound) Run(ctx context.Context) {
-	repeat(ctx, i.Log, inboundInterval, "workflows of calls wait until the database and Temporal answer again", i.look)
+	repeat(ctx, i.Log, "inbound", inboundInterval, "workflows of calls wait until the database and Temporal answer again", i.look)
 }
 
 // look tells until there is no more to tell.

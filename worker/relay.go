@@ -58,7 +58,7 @@ type Relay struct {
 func (r *Relay) Run(ctx context.Context) {
 	r.woken, r.sharded = map[string]time.Time{}, map[int64]time.Time{}
 	waits := false
-	repeat(ctx, r.Log, relayInterval, "relay waits: what is accepted is started when the database and Temporal answer again", func(ctx context.Context) error {
+	repeat(ctx, r.Log, "relay", relayInterval, "relay waits: what is accepted is started when the database and Temporal answer again", func(ctx context.Context) error {
 		err := errors.Join(
 			panics.Catch(func() error { return r.startWaiting(ctx) }),
 			panics.Catch(func() error { return r.wakeIdle(ctx) }))

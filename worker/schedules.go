@@ -45,7 +45,7 @@ type Schedules struct {
 
 // Run goes on until ctx ends.
 func (s *Schedules) Run(ctx context.Context) {
-	repeat(ctx, s.Log, schedulesInterval, "schedules wait until the database and Temporal answer again", func(ctx context.Context) error {
+	repeat(ctx, s.Log, "schedules", schedulesInterval, "schedules wait until the database and Temporal answer again", func(ctx context.Context) error {
 		return errors.Join(s.sync(ctx), s.watch(ctx))
 	})
 }

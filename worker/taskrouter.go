@@ -22,7 +22,7 @@ type TaskRouter struct {
 
 // Run goes on until ctx ends.
 func (r *TaskRouter) Run(ctx context.Context) {
-	repeat(ctx, r.Log, taskRouterInterval, "runs of TaskRouter wait until the database and Temporal answer again", r.start)
+	repeat(ctx, r.Log, "taskrouter", taskRouterInterval, "runs of TaskRouter wait until the database and Temporal answer again", r.start)
 }
 
 func (r *TaskRouter) start(ctx context.Context) error {

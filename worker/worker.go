@@ -303,7 +303,7 @@ func (w *Worker) background(ctx context.Context) {
 	})
 	g.Go(func() error {
 		// After a fail-over or a restart of the database claims are held until this was done.
-		repeat(ctx, w.Log, time.Second, "nothing is sent before the ledger was compared with what Twilio has", func(ctx context.Context) error {
+		repeat(ctx, w.Log, "comparison", time.Second, "nothing is sent before the ledger was compared with what Twilio has", func(ctx context.Context) error {
 			if !w.Store.ClaimsHeld() {
 				return nil
 			}

@@ -24,8 +24,9 @@ func RunSchedule(ctx workflow.Context, in RunScheduleInput) (outcome activities.
 		return outcome, temporal.NewNonRetryableApplicationError("only a Schedule starts this workflow: run a schedule by hand with POST /api/v1/schedules/{id}/trigger", "NotScheduled", nil)
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:           activities.ReminderQueue,
-		StartToCloseTimeout: 10 * time.Minute, // a list may have a million members
+		TaskQueue: activities.ReminderQueue,
+		// A list may have a million members. A try that stalls leaves time for others in the catch-up window.
+		StartToCloseTimeout: 5 * time.Minute,
 		HeartbeatTimeout:    activities.HeartbeatTimeout,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 15 * time.Second},
 	})
