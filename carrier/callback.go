@@ -8,7 +8,8 @@ import (
 )
 
 // ParseCallback reads the form of a status callback, whose signature was checked, for the
-// notification that the callback's URL names. Words and error codes never heard of pass. A callback
+// notification that the callback's URL names. Words and error codes never heard of pass: the receipt has them as
+// they are. A callback
 // tells neither its time (SMS) nor an order to rely on: the rank of the words is what orders them.
 //
 // Its errors name the parameter and do not repeat the value.
@@ -17,6 +18,7 @@ func ParseCallback(ch notify.Channel, form Form, notificationID string) (notify.
 		NotificationID: notificationID,
 		Channel:        ch,
 		ErrorCode:      notify.CarrierErrorCode(form.Get("ErrorCode")),
+		UnknownCode:    notify.QuotableCode(form.Get("ErrorCode")),
 		Source:         notify.FromWebhook,
 	}
 	var sidParameter, wordParameter string

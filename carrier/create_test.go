@@ -100,17 +100,17 @@ func TestTheAnswerToACreateIsAReceipt(t *testing.T) {
 		"segments and an error code of other types": {
 			sms(),
 			`{"sid":"` + testMessage + `","status":"queued","num_segments":2,"error_code":"30007"}`,
-			notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "queued"},
+			notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "queued", ErrorCode: "30007"},
 		},
 		"segments and an error code of types that are none": {
 			sms(),
 			`{"sid":"` + testMessage + `","status":"queued","num_segments":{"x":[1]},"error_code":[30007.5]}`,
-			notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "queued"},
+			notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "queued", UnknownCode: "[30007.5]"},
 		},
 		"half an error code": {
 			sms(),
 			`{"sid":"` + testMessage + `","status":"queued","num_segments":"1","error_code":30007.5}`,
-			notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "queued", Segments: 1},
+			notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "queued", UnknownCode: "30007.5", Segments: 1},
 		},
 		"call": {
 			call(),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/mail"
 	"strconv"
 	"time"
@@ -103,19 +104,17 @@ type messageAnswer struct {
 
 func (m messageAnswer) resource() Resource {
 	segments, _ := strconv.Atoi(textIn(m.NumSegments))
-	errorCode := ""
-	if code, ok := m.ErrorCode.(float64); ok {
-		errorCode = notify.CarrierErrorCode(strconv.FormatFloat(code, 'f', -1, 64))
-	}
+	code := codeIn(m.ErrorCode)
 	return Resource{
 		Receipt: notify.Receipt{
-			Channel:   notify.SMS,
-			SID:       m.SID,
-			Word:      m.Status,
-			ErrorCode: errorCode,
-			Segments:  min(max(segments, 0), maxSegments),
-			SentAt:    date(m.DateSent),
-			Source:    notify.FromPoll,
+			Channel:     notify.SMS,
+			SID:         m.SID,
+			Word:        m.Status,
+			ErrorCode:   notify.CarrierErrorCode(code),
+			UnknownCode: notify.QuotableCode(code),
+			Segments:    min(max(segments, 0), maxSegments),
+			SentAt:      date(m.DateSent),
+			Source:      notify.FromPoll,
 		},
 		To:                  m.To,
 		From:                m.From,
@@ -124,6 +123,17 @@ func (m messageAnswer) resource() Resource {
 		Direction:           m.Direction,
 		CreatedAt:           date(m.DateCreated),
 	}
+}
+
+// codeIn is an error code as Twilio wrote it; a number is documented, and null where there is none.
+func codeIn(code any) string {
+	switch code := code.(type) {
+	case nil:
+		return ""
+	case float64:
+		return strconv.FormatFloat(code, 'f', -1, 64)
+	}
+	return fmt.Sprint(code)
 }
 
 // callAnswer is what is read of one of Twilio's calls.

@@ -45,7 +45,7 @@ func TestFetchReadsTwiliosTypes(t *testing.T) {
 		"message, with other types": {
 			notify.SMS, testMessage,
 			`{"sid":"` + testMessage + `","status":"delivered","error_code":"none","num_segments":2}`,
-			Resource{Receipt: notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "delivered", Source: notify.FromPoll}},
+			Resource{Receipt: notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "delivered", UnknownCode: "none", Source: notify.FromPoll}},
 		},
 		"call, with other types": {
 			notify.Call, testCall, `{"sid":"` + testCall + `","status":"completed","duration":15,"answered_by":{}}`,

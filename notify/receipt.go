@@ -23,6 +23,7 @@ type Receipt struct {
 	SID            string
 	Word           string // the carrier's status, as it writes it: "delivered", "no-answer"
 	ErrorCode      string // the carrier's code in decimal digits, or empty
+	UnknownCode    string // what stood in the code's place and is no code, as QuotableCode has it; or empty
 	Segments       int    // SMS only; 0 when not told
 	Duration       *int   // calls: seconds; nil when not told, which is not 0
 	AnsweredBy     string // calls with machine detection: "human", "machine_start", …
@@ -97,6 +98,8 @@ const (
 	sidDigits  = 32
 	hexDigits  = "0123456789abcdefABCDEF"
 	codeDigits = 10 // at most, of an error code
+
+	longestCode = 64 // characters that are kept of what is no code
 )
 
 // ValidSID reports whether s is the SID of a message (SM or MM) on SMS or of a call (CA) on CALL.
@@ -118,6 +121,19 @@ func ValidSID(c Channel, s string) bool {
 func CarrierErrorCode(s string) string {
 	if len(s) > codeDigits || strings.Trim(s, "0123456789") != "" || strings.Trim(s, "0") == "" {
 		return ""
+	}
+	return s
+}
+
+// QuotableCode returns what is worth keeping of s, which stands in the place of the carrier's error code: nothing if
+// it is a code, is empty or says that there is no code; else s itself, or "unprintable" if it is not 1 to 64
+// printable ASCII characters.
+func QuotableCode(s string) string {
+	switch {
+	case CarrierErrorCode(s) != "", strings.Trim(s, "0") == "":
+		return ""
+	case len(s) > longestCode || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }):
+		return "unprintable"
 	}
 	return s
 }

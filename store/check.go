@@ -82,7 +82,8 @@ func (s *Store) StillPending(ctx context.Context, ids []uuid.UUID, terms CheckTe
 	}
 	silent, err := many(ctx, s, pgx.RowToStructByPos[Settled], `
 		WITH row AS MATERIALIZED (
-			SELECT n.id, n.channel, n.status, n.workflow_id, n.sender_id, n.twilio_error_code, clock_timestamp() - n.sent_at AS since
+			SELECT n.id, n.channel, n.status, n.workflow_id, n.sender_id, n.twilio_sid, n.twilio_error_code,
+				clock_timestamp() - n.sent_at AS since
 			FROM notifications n
 			WHERE n.id = ANY ($2) AND n.status = 'PENDING' AND `+checkAt+` <= clock_timestamp()
 			ORDER BY n.id
@@ -104,7 +105,7 @@ func (s *Store) StillPending(ctx context.Context, ids []uuid.UUID, terms CheckTe
 			SELECT id, $7, status, $5 FROM expired
 		)
 		SELECT row.id, row.channel::text, row.status::text, expired.status::text, row.workflow_id, row.sender_id,
-			row.twilio_error_code, false, false, false
+			row.twilio_sid, row.twilio_error_code, false, false, false
 		FROM expired
 		JOIN row USING (id)
 		ORDER BY row.id`,

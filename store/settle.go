@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,6 +23,7 @@ type Settled struct {
 	Status     notify.Status
 	WorkflowID *string
 	SenderID   int64
+	SID        *string // the row's
 	ErrorCode  *string // the carrier's, as the row has it now
 	FirstCode  bool    // it is the row's first one of the carrier
 	SecondSID  bool    // the carrier accepted the notification twice: somebody got two
@@ -69,6 +71,27 @@ func (s *Store) Settle(ctx context.Context, receipts ...notify.Receipt) ([]Settl
 	return settled, nil
 }
 
+// WithoutRow returns those of the receipts that no row was settled by, where settled is what Settle answered.
+func WithoutRow(receipts []notify.Receipt, settled []Settled) []notify.Receipt {
+	type name struct {
+		channel notify.Channel
+		of      string
+	}
+	names := make(map[name]bool, 2*len(settled))
+	for _, row := range settled {
+		names[name{row.Channel, row.ID.String()}] = true
+		if row.SID != nil {
+			names[name{row.Channel, *row.SID}] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(receipts), func(r notify.Receipt) bool {
+		if id, err := uuid.Parse(r.NotificationID); err == nil {
+			return names[name{r.Channel, id.String()}]
+		}
+		return names[name{r.Channel, r.SID}]
+	})
+}
+
 // splitBySID takes the receipts that one statement can settle: those that tell a SID of another row
 // than one before them are left for the next, which sees whose it is.
 func splitBySID(receipts []receiptRow) (group, rest []receiptRow) {
@@ -100,7 +123,8 @@ func (s *Store) settleGroup(ctx context.Context, in []receiptRow) ([]Settled, er
 		column(in, func(r receiptRow) int { return r.Segments }),
 		column(in, func(r receiptRow) *int { return r.Duration }),
 		column(in, func(r receiptRow) string { return r.AnsweredBy }),
-		column(in, func(r receiptRow) string { return string(r.Source) }))
+		column(in, func(r receiptRow) string { return string(r.Source) }),
+		column(in, receiptRow.detail))
 	if err != nil {
 		return nil, err
 	}
@@ -169,6 +193,14 @@ func newReceiptRow(r notify.Receipt) (receiptRow, error) {
 	return row, nil
 }
 
+// detail is what the timeline keeps of a receipt beside its word, SID and code.
+func (r receiptRow) detail() string {
+	if r.UnknownCode == "" {
+		return ""
+	}
+	return "not an error code: " + r.UnknownCode
+}
+
 func column[R, T any](rows []R, of func(R) T) []T {
 	values := make([]T, len(rows))
 	for i, r := range rows {
@@ -235,16 +267,17 @@ func copyListed(ctx context.Context, tx pgx.Tx, receipts []notify.Receipt) error
 	_, err := tx.Exec(ctx, `
 		CREATE TEMP TABLE listed (
 			channel text, sid text, word text, rank int, outcome text, code bigint, message text,
-			segments int, duration int, answered_by text, source text, place bigint
+			segments int, duration int, answered_by text, source text, detail text, place bigint
 		) ON COMMIT DROP`)
 	if err != nil {
 		return err
 	}
-	columns := []string{"channel", "sid", "word", "rank", "outcome", "code", "message", "segments", "duration", "answered_by", "source", "place"}
+	columns := []string{"channel", "sid", "word", "rank", "outcome", "code", "message", "segments", "duration", "answered_by", "source",
+		"detail", "place"}
 	_, err = tx.CopyFrom(ctx, pgx.Identifier{"listed"}, columns, pgx.CopyFromSlice(len(receipts), func(i int) ([]any, error) {
 		r, err := newReceiptRow(receipts[i])
 		return []any{string(r.Channel), r.SID, r.Word, r.word.Rank, string(r.word.Outcome), r.code, r.message,
-			r.Segments, r.Duration, r.AnsweredBy, string(r.Source), i}, err
+			r.Segments, r.Duration, r.AnsweredBy, string(r.Source), r.detail(), i}, err
 	}))
 	if err != nil {
 		return err
@@ -257,7 +290,7 @@ func copyListed(ctx context.Context, tx pgx.Tx, receipts []notify.Receipt) error
 var settleListedSQL = settleSQL(`
 	SELECT n.id, n.channel, t.sid, t.word, t.rank, nullif(t.outcome, '')::notification_status AS outcome,
 		t.code, nullif(t.message, '') AS message, nullif(t.segments, 0) AS segments, t.duration,
-		nullif(t.answered_by, '') AS answered_by, t.source, t.place
+		nullif(t.answered_by, '') AS answered_by, t.source, t.detail, t.place
 	FROM listed t
 	CROSS JOIN LATERAL (` + ownerSQL + `) AS n
 	WHERE t.rank > n.carrier_rank
@@ -277,10 +310,10 @@ const ownerSQL = `
 var settleToldSQL = settleSQL(`
 	SELECT t.id, t.channel::channel, nullif(t.sid, '') AS sid, t.word, t.rank, nullif(t.outcome, '')::notification_status AS outcome,
 		t.code, nullif(t.message, '') AS message, nullif(t.segments, 0) AS segments, t.duration,
-		nullif(t.answered_by, '') AS answered_by, t.source, t.place
+		nullif(t.answered_by, '') AS answered_by, t.source, t.detail, t.place
 	FROM unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::int[], $8::text[], $9::bigint[], $10::text[],
-			$11::int[], $12::int[], $13::text[], $14::text[])
-		WITH ORDINALITY AS t (id, channel, sid, word, rank, outcome, code, message, segments, duration, answered_by, source, place)`)
+			$11::int[], $12::int[], $13::text[], $14::text[], $15::text[])
+		WITH ORDINALITY AS t (id, channel, sid, word, rank, outcome, code, message, segments, duration, answered_by, source, detail, place)`)
 
 // settleSQL is the statement, for receipts from told. Its own parameters are what people are told of
 // a call that nobody answered ($1) and of one that a machine answered ($2).
@@ -288,7 +321,7 @@ func settleSQL(told string) string {
 	return `
 WITH input AS MATERIALIZED (
 	SELECT coalesce(t.id, (SELECT n.id FROM notifications n WHERE n.twilio_sid = t.sid)) AS id,
-		t.channel, t.sid, t.word, t.rank, t.outcome, t.code, t.message, t.segments, t.duration, t.answered_by, t.source, t.place
+		t.channel, t.sid, t.word, t.rank, t.outcome, t.code, t.message, t.segments, t.duration, t.answered_by, t.source, t.detail, t.place
 	FROM (` + told + `) t
 ), folded AS (
 	-- What a group says of one row, whatever its order.
@@ -371,7 +404,7 @@ WITH input AS MATERIALIZED (
 		AND (d.status, d.rank, d.code, d.ranked_code, d.duration, d.answered_by, d.segments, coalesce(n.twilio_sid, d.told_sid))
 			IS DISTINCT FROM (n.status, n.carrier_rank::int, n.twilio_error_code, n.ranked_code, n.duration_seconds, n.answered_by, n.segments, n.twilio_sid)
 ), timeline AS (
-	INSERT INTO notification_events (notification_id, kind, status, source, twilio_status, twilio_sid, error_code)
+	INSERT INTO notification_events (notification_id, kind, status, source, twilio_status, twilio_sid, error_code, detail)
 	SELECT i.id,
 		CASE WHEN d.id IS NULL THEN 'unknown_id'
 			WHEN i.sid <> coalesce(d.sid_before, d.told_sid) THEN 'second_sid'
@@ -381,14 +414,14 @@ WITH input AS MATERIALIZED (
 				OR d.outcome IN ('SUCCESS', 'FAILED') AND d.word <> i.word AND d.outcome <> i.outcome -- another of this group
 			) THEN 'conflicting_final'
 			ELSE 'receipt' END,
-		d.status, i.source, i.word, i.sid, i.code::text
+		d.status, i.source, i.word, i.sid, i.code::text, nullif(i.detail, '')
 	FROM input i
 	LEFT JOIN coded d ON d.id = i.id AND d.channel = i.channel
 	WHERE i.id IS NOT NULL
 	ORDER BY i.place
 	RETURNING notification_id, kind
 )
-SELECT d.id, d.channel::text, d.before::text, d.status::text, d.workflow_id, d.sender_id, d.code,
+SELECT d.id, d.channel::text, d.before::text, d.status::text, d.workflow_id, d.sender_id, coalesce(d.sid_before, CASE WHEN d.sid_owner IS NULL THEN d.told_sid END), d.code,
 	d.code IS NOT NULL AND d.ranked_before IS NULL,
 	d.id = ANY (ARRAY(SELECT notification_id FROM timeline WHERE kind = 'second_sid')),
 	d.id = ANY (ARRAY(SELECT notification_id FROM timeline WHERE kind = 'conflicting_final')),

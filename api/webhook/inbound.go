@@ -71,7 +71,11 @@ func (c *Calls) record(ctx context.Context, events ...notify.InboundEvent) ([]st
 	}
 	each := make([]store.InboundChange, len(events))
 	for i, e := range events {
-		each[i] = byCall[e.CallID]
+		change, known := byCall[e.CallID]
+		if each[i] = change; !known {
+			unexplainedTotal.WithLabelValues(withoutCall).Inc()
+			c.Logger.WarnContext(ctx, "callback not understood", "kind", withoutCall, "event", e.Kind, "task_sid", e.TaskSID)
+		}
 		inboundEventsTotal.WithLabelValues(string(e.Word)).Inc()
 	}
 	return each, nil

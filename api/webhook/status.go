@@ -61,6 +61,7 @@ func (h *Handler) settle(ctx context.Context, receipts ...notify.Receipt) ([]str
 	if err != nil {
 		return nil, err
 	}
+	h.countUnexplained(ctx, receipts, settled)
 	if err := activities.Heed(ctx, h.Store, h.Logger, settled...); err != nil {
 		h.Logger.ErrorContext(ctx, "sender not stopped: the next such receipt will stop it", "error", err)
 	}

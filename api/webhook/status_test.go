@@ -381,6 +381,68 @@ func TestWordsNeverHeardOfShareOneLabel(t *testing.T) {
 	}
 }
 
+func TestWhatACallbackSaysAndNobodyUnderstandsIsKeptCountedAndLogged(t *testing.T) {
+	for _, test := range []struct {
+		name, kind string
+		path       string // ID is that of a notification
+		form       url.Values
+		event      store.EventKind // the last of the notification; empty: the callback does not name it
+		detail     string
+	}{
+		{"a status never heard of", "unknown_status", smsPath + "?id=ID", sms(sid("SM", 1), "novelty"),
+			store.EventUnknownWord, ""},
+		{"a code that is no number", "unknown_error_code", smsPath + "?id=ID", sms(sid("SM", 1), "undelivered", "ErrorCode=E30003"),
+			store.EventReceipt, "not an error code: E30003"},
+		{"a code that is not ASCII", "unknown_error_code", smsPath + "?id=ID", sms(sid("SM", 1), "undelivered", "ErrorCode=３０００３"),
+			store.EventReceipt, "not an error code: unprintable"},
+		{"an id of nobody", "no_notification", smsPath + "?id=" + uuid.NewString(), sms(sid("SM", 1), "delivered"), "", ""},
+		{"an id that is none", "no_notification", smsPath + "?id=1", sms(sid("SM", 2), "delivered"), "", ""},
+		{"no id, and a SID of nobody", "no_notification", smsPath, sms(sid("SM", 3), "delivered"), "", ""},
+		{"the id of another channel", "no_notification", callPath + "?id=ID", call(sid("CA", 1), "busy"), "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			a := apitest.Start(t)
+			id, _ := claimed(t, a, notify.SMS)
+			before := counter(t, "todoku_webhook_unexplained_total", "kind", test.kind)
+			if answer := a.Callback(strings.ReplaceAll(test.path, "=ID", "="+id.String()), test.form); answer.Status != http.StatusNoContent {
+				t.Fatalf("answer = %d %s", answer.Status, answer.Text)
+			}
+			if got := counter(t, "todoku_webhook_unexplained_total", "kind", test.kind) - before; got != 1 {
+				t.Errorf("counted %v, want 1", got)
+			}
+			if !strings.Contains(a.Log(), "kind="+test.kind) {
+				t.Errorf("not logged:\n%s", a.Log())
+			}
+			if test.event == "" {
+				return
+			}
+			events, err := a.Store.Events(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := events[len(events)-1]
+			var detail string
+			if last.Detail != nil {
+				detail = *last.Detail
+			}
+			if last.Kind != test.event || detail != test.detail {
+				t.Errorf("the timeline ends with %s %q, want %s %q", last.Kind, detail, test.event, test.detail)
+			}
+		})
+	}
+}
+
+func TestWhatIsUnderstoodCountsAsNothingStrange(t *testing.T) {
+	a := apitest.Start(t)
+	id, _ := claimed(t, a, notify.SMS)
+	before := counter(t, "todoku_webhook_unexplained_total", "", "")
+	a.Callback(smsPath+"?id="+id.String(), sms(sid("SM", 1), "sent", "ErrorCode=0"))
+	a.Callback(smsPath, sms(sid("SM", 1), "delivered"))
+	if got := counter(t, "todoku_webhook_unexplained_total", "", "") - before; got != 0 {
+		t.Errorf("counted %v, want 0", got)
+	}
+}
+
 // counter sums a metric's series that have the label.
 func counter(t *testing.T, metric, label, value string) (sum float64) {
 	t.Helper()
