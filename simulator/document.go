@@ -99,8 +99,9 @@ func (v verb) seconds(name string, otherwise int) int {
 
 // How long it takes to hear something, in seconds: nobody speaks here, but a document takes its time.
 const (
-	saySeconds  = 1
-	playSeconds = 2
+	saySeconds    = 1
+	playSeconds   = 2
+	recordSeconds = 3
 )
 
 // resolve is the URL that a document at base means by reference.

@@ -104,7 +104,7 @@ func (flowValidation) serve(method, _ string, f *form, _ caller) answer {
 }
 
 // flowProgram is what a definition does with an incoming call: only widgets that answer it without asking
-// anybody, say-play and enqueue-call, are known here.
+// anybody, say-play, record-voicemail and enqueue-call, are known here.
 // https://www.twilio.com/docs/studio/rest-api/v2/flow-definition
 type flowProgram struct {
 	states  map[string]flowState
@@ -124,6 +124,7 @@ type flowState struct {
 // The event that leads from each known widget to the next one when all goes well.
 var flowWidgets = map[string]string{
 	"trigger": "incomingCall", "say-play": "audioComplete", "enqueue-call": "callComplete",
+	"record-voicemail": "recordingComplete",
 }
 
 func parseFlow(definition string) (flowProgram, error) {
@@ -187,6 +188,8 @@ func (p *flowProgram) verbs() ([]verb, error) {
 				"workflowSid": s.text("workflow_sid"), "waitUrl": s.text("wait_url"),
 			}, inner: []verb{{name: "Task", text: s.text("task_attributes")}}}
 			verbs = append(verbs, enqueue)
+		case s.Type == "record-voicemail":
+			verbs = append(verbs, verb{name: "Record"})
 		case s.text("play") != "":
 			verbs = append(verbs, verb{name: "Play", text: s.text("play")})
 		default:

@@ -132,6 +132,7 @@ func (w *world) beginInbound(number *phoneNumber, callers Callers, from string) 
 		statusURL: number.statusCallback, callers: callers, hangUp: hangUp,
 		status: "ringing", startedAt: time.Now(),
 	}
+	c.record = &record{sid: c.sid, account: c.account, to: c.to, from: c.from, createdAt: c.startedAt, kind: rung{c}}
 	w.inbound = append(w.inbound, c)
 	w.inboundCall[c.sid] = c
 	w.background(func() { c.live(ctx) })
@@ -264,6 +265,15 @@ func (w *world) postOperators(rw http.ResponseWriter, r *http.Request) answer {
 	}
 	return jsonAnswer(http.StatusOK, map[string]int{"moved": moved})
 }
+
+// rung is what a call that came in is in the list of calls. It has no steps, and tells its number's status callback itself.
+type rung struct{ *inboundCall }
+
+func (rung) enter(*record, step, time.Time) {}
+
+func (rung) callbackParams(*record, step, time.Time) params { return nil }
+
+func (c rung) resource(*record) any { return c.inboundCall.resource() }
 
 // resource is the call as the Calls API shows it. The world is locked.
 func (c *inboundCall) resource() callResource {

@@ -26,6 +26,7 @@ type inboundCall struct {
 	fallbackURL string
 	statusURL   string
 	callers     Callers // how this caller behaves
+	record      *record // in the list of calls
 	hangUp      context.CancelCauseFunc
 
 	// mu
@@ -83,20 +84,45 @@ func (c *inboundCall) giveUp() {
 	}
 }
 
-// ring asks the number's webhook, or its fallback, and follows the answer.
+// ring follows the document of the number's webhook. Where that, or any document after it, cannot be fetched or makes no
+// sense, the number's fallback is asked for one. https://www.twilio.com/docs/usage/security/availability-reliability
 func (c *inboundCall) ring(ctx context.Context) error {
-	verbs, err := c.fetch(ctx, c.voiceURL, c.voiceMethod, nil, knownVerbs)
-	if err != nil && c.fallbackURL != "" && ctx.Err() == nil {
-		verbs, err = c.fetch(ctx, c.fallbackURL, http.MethodPost, url.Values{"ErrorUrl": {c.voiceURL}}, knownVerbs)
+	err := c.begin(ctx, c.voiceURL, c.voiceMethod, nil)
+	if !broken(err) || c.fallbackURL == "" || ctx.Err() != nil {
+		return err
 	}
+	failure := url.Values{"ErrorUrl": {c.voiceURL}, "ErrorCode": {"12100"}}
+	if failed, ok := errors.AsType[*webhookError](err); ok {
+		failure = url.Values{"ErrorUrl": {failed.url}, "ErrorCode": {failed.code}}
+	}
+	return c.begin(ctx, c.fallbackURL, http.MethodPost, failure)
+}
+
+// broken reports whether a call ended by an error, and not as documents and callers end calls.
+func broken(err error) bool {
+	return err != nil && !errors.Is(err, errHungUp) && !errors.Is(err, errFinished) && !errors.Is(err, errDone)
+}
+
+// begin follows a document from its beginning.
+func (c *inboundCall) begin(ctx context.Context, address, method string, more url.Values) error {
+	verbs, err := c.fetch(ctx, address, method, more, knownVerbs)
 	if err != nil {
 		return err
 	}
 	c.w.mu.Lock()
 	c.status = "in-progress"
 	c.w.mu.Unlock()
-	return c.follow(ctx, c.voiceURL, verbs)
+	return c.follow(ctx, address, verbs)
 }
+
+// webhookError is a document that could not be fetched, or that makes no sense.
+type webhookError struct {
+	url    string
+	code   string // of Twilio's
+	reason string
+}
+
+func (e *webhookError) Error() string { return e.reason }
 
 // finish notes how the call ended, and tells the number's status callback.
 func (c *inboundCall) finish(err error) {
@@ -110,7 +136,7 @@ func (c *inboundCall) finish(err error) {
 	case c.outcome != "":
 	case errors.Is(err, errHungUp):
 		c.outcome = outcomeAbandoned
-	case err != nil && !errors.Is(err, errFinished) && !errors.Is(err, errDone):
+	case broken(err):
 		c.outcome, c.problem = outcomeFailed, err.Error()
 		w.logger.Warn("inbound call failed", "sid", c.sid, "error", err)
 	default:
@@ -154,7 +180,14 @@ func (c *inboundCall) params() url.Values {
 
 // fetch asks a webhook what to do next.
 func (c *inboundCall) fetch(ctx context.Context, address, method string, more url.Values, allowed []string) ([]verb, error) {
+	path := address
+	if u, err := url.Parse(address); err == nil {
+		path = u.Path
+	}
 	if definition, ok := c.studioFlow(address); ok {
+		c.w.mu.Lock()
+		c.requests = append(c.requests, webhookRequest{path: path, httpStatus: http.StatusOK})
+		c.w.mu.Unlock()
 		return definition.verbs()
 	}
 	c.w.mu.Lock()
@@ -164,10 +197,6 @@ func (c *inboundCall) fetch(ctx context.Context, address, method string, more ur
 	d := newDelivery(address, method, c.token, nil)
 	asked := time.Now()
 	r := c.w.ask(ctx, callback{hook: d.hook, status: "voice", params: sorted(params), token: randomHex()})
-	path := address
-	if u, err := url.Parse(address); err == nil {
-		path = u.Path
-	}
 	c.w.mu.Lock()
 	c.requests = append(c.requests, webhookRequest{path: path, took: time.Since(asked), httpStatus: r.status})
 	c.w.mu.Unlock()
@@ -175,13 +204,13 @@ func (c *inboundCall) fetch(ctx context.Context, address, method string, more ur
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case r.trouble != "":
-		return nil, fmt.Errorf("POST %s was answered %d (%s)", path, r.status, r.trouble)
+		return nil, &webhookError{address, "11200", fmt.Sprintf("POST %s was answered %d (%s)", path, r.status, r.trouble)}
 	case r.status == http.StatusNoContent || len(r.body) == 0:
 		return nil, nil
 	}
 	verbs, err := parseDocument(r.body, allowed)
 	if err != nil {
-		return nil, fmt.Errorf("POST %s: %w", path, err)
+		return nil, &webhookError{address, "12100", fmt.Sprintf("POST %s: %v", path, err)}
 	}
 	return verbs, nil
 }
@@ -240,6 +269,8 @@ func (c *inboundCall) do(ctx context.Context, at string, v verb, allowed []strin
 		return c.hear(ctx, saySeconds)
 	case "Play":
 		return c.hear(ctx, playSeconds)
+	case "Record": // of a flow: the caller speaks
+		return c.hear(ctx, recordSeconds)
 	case "Pause":
 		return c.hear(ctx, v.seconds("length", 1))
 	case "Gather":

@@ -106,6 +106,7 @@ func (r *rig) reception(behaviour string) (centre, *application) {
 type inboundItem struct {
 	SID, From, Status, Outcome, Problem, Operator, Digits string
 	TaskSID                                               string `json:"task_sid"`
+	Requests                                              []struct{ Path string }
 }
 
 // ring has people ring in, and waits until so many calls are over.
@@ -435,6 +436,82 @@ func TestAStudioFlowGreetsAndEnqueues(t *testing.T) {
 	}
 	if asked := app.heard("/voice", "CallSid"); len(asked) != 0 {
 		t.Errorf("the voice webhook was asked all the same")
+	}
+}
+
+// fallBackOn has a flow answer the number's calls whose documents fail, and returns its path.
+func (r *rig) fallBackOn(definition string) string {
+	r.t.Helper()
+	form := url.Values{"FriendlyName": {"Fallback"}, "Status": {"published"}, "Definition": {definition}}
+	if valid := r.mustPost("/v2/Flows/Validate", form); valid["valid"] != true {
+		r.t.Errorf("the flow is not valid: %v", valid)
+	}
+	flow := r.mustPost("/v2/Flows", form)
+	if page := r.mustGet("/v2/Flows"); len(page["flows"].([]any)) != 1 {
+		r.t.Errorf("the flows are %v", page)
+	}
+	number := r.phoneNumber(goodSender)
+	r.mustPost("/2010-04-01/Accounts/"+testAccount+"/IncomingPhoneNumbers/"+number["sid"].(string)+".json",
+		url.Values{"VoiceFallbackUrl": {flow["webhook_url"].(string)}})
+	return strings.TrimPrefix(flow["webhook_url"].(string), "https://webhooks.twilio.com")
+}
+
+const voicemailFlow = `{"initial_state": "Trigger", "states": [
+	{"name": "Trigger", "type": "trigger", "properties": {}, "transitions": [{"event": "incomingCall", "next": "sorry"}]},
+	{"name": "sorry", "type": "say-play", "properties": {"say": "sorry"}, "transitions": [{"event": "audioComplete", "next": "record"}]},
+	{"name": "record", "type": "record-voicemail", "properties": {"max_length": 60}, "transitions": [{"event": "recordingComplete"}]}]}`
+
+func TestACallWhoseDocumentsFailComesToTheNumbersFallback(t *testing.T) {
+	for name, break_ := range map[string]func(*application, centre){
+		"the first one":        func(app *application, _ centre) { app.answerWith("/voice", unavailable) },
+		"one that is no TwiML": func(app *application, _ centre) { app.answer("/voice", "hello") },
+		"one of the queue":     func(app *application, _ centre) { app.answerWith("/wait", unavailable) },
+		"an impossible verb": func(app *application, _ centre) {
+			app.answer("/voice", `<Response><Enqueue workflowSid="WW0"/></Response>`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rig := start(t)
+			c, app := rig.reception(`{` + hurried + `}`)
+			rig.mustPost(c.path("/Workers/"+c.worker), url.Values{"ActivitySid": {c.offline}})
+			path := rig.fallBackOn(voicemailFlow)
+			break_(app, c)
+			call := rig.ring(oneCall)[0]
+			last := call.Requests[len(call.Requests)-1].Path
+			if last == "status callback" {
+				last = call.Requests[len(call.Requests)-2].Path
+			}
+			if call.Outcome != "ended" || last != path {
+				t.Errorf("the call is %+v, want one that ends with %s", call, path)
+			}
+		})
+	}
+}
+
+func unavailable(url.Values) (int, string) { return http.StatusServiceUnavailable, "" }
+
+func TestCallsThatCameInAreListedWithTheOthers(t *testing.T) {
+	rig := start(t)
+	rig.reception(`{` + hurried + `, "operators": {` + quick + `}}`)
+	rig.makeCall(nil)
+	rig.ring(`{"to": "+15005550006", "calls": 3}`)
+	rig.makeCall(nil)
+	for query, want := range map[string]int{
+		"To=%2B15005550006": 3, "": 5, "From=%2B15550100001": 1, "StartTime%3E=2999-01-01T00%3A00%3A00Z": 0,
+		"To=%2B15005550006&Status=completed": 3, "To=%2B15005550006&StartTime%3E=2000-01-01T00%3A00%3A00Z": 3,
+	} {
+		seen := map[string]bool{}
+		uri := "/2010-04-01/Accounts/" + testAccount + "/Calls.json?PageSize=2&" + query
+		for uri != "" {
+			page, _ := rig.page(uri)
+			for _, shown := range page["calls"].([]any) {
+				seen[shown.(map[string]any)["sid"].(string)] = true
+			}
+			uri, _ = page["next_page_uri"].(string)
+		}
+		if len(seen) != want {
+			t.Errorf("%q: %d calls, want %d", query, len(seen), want)
+		}
 	}
 }
 

@@ -1,8 +1,10 @@
 package simulator
 
 import (
+	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -75,7 +77,7 @@ func (w *world) readPage(f *form, t target) map[string]any {
 	if f.failed != nil {
 		return nil
 	}
-	return l.body(l.take(w.ledgers[t.channel]))
+	return l.body(l.take(w.newestFirst(t.channel, l.query.Get("To"), l.after)))
 }
 
 // readListing fails the form when it does not name a page. The world is locked.
@@ -96,6 +98,9 @@ func (w *world) readListing(f *form, t target) listing {
 	}
 	sid := token[min(2, len(token)):]
 	marked := w.ledgers[t.channel].find(t.account, sid)
+	if c, ok := w.inboundCall[sid]; ok && c.account == t.account && t.channel == call {
+		marked = c.record
+	}
 	switch {
 	case marked == nil:
 		f.refuse(20001, "Invalid PageToken: %s", token)
@@ -109,10 +114,29 @@ func (w *world) readListing(f *form, t target) listing {
 	return l
 }
 
+// newestFirst yields a channel's records as Twilio lists them, those of calls that came in among the calls. The world is
+// locked.
+func (w *world) newestFirst(ch channel, to string, after *record) iter.Seq[*record] {
+	if ch != call || len(w.inbound) == 0 {
+		return w.ledgers[ch].newestFirst(to, after)
+	}
+	records := slices.Collect(w.ledgers[ch].newestFirst(to, nil))
+	for _, c := range w.inbound {
+		if to == "" || c.to == to {
+			records = append(records, c.record)
+		}
+	}
+	slices.SortStableFunc(records, func(a, b *record) int { return b.createdAt.Compare(a.createdAt) })
+	if after != nil {
+		records = records[slices.Index(records, after)+1:]
+	}
+	return slices.Values(records)
+}
+
 // take collects the page's records, and says whether there are more behind them. The world is locked.
-func (l *listing) take(ledger *ledger) (records []*record, more bool) {
+func (l *listing) take(newestFirst iter.Seq[*record]) (records []*record, more bool) {
 	wanted := l.filter()
-	for r := range ledger.newestFirst(l.query.Get("To"), l.after) {
+	for r := range newestFirst {
 		if l.before != nil && r == l.before {
 			more = true
 			break
@@ -146,13 +170,17 @@ func (l *listing) filter() func(*record) bool {
 		if r.account != account || from != "" && r.from != from {
 			return false
 		}
-		c, isCall := r.kind.(*phoneCall)
-		if !isCall {
-			return sent.includes(r.sentAt)
+		fits := func(is string, startedAt, endedAt time.Time) bool {
+			return parent == "" && // calls that others have started do not exist here
+				(status == "" || is == status) && started.includes(startedAt) && ended.includes(endedAt)
 		}
-		return parent == "" && // calls that others have started do not exist here
-			(status == "" || r.status == status) &&
-			started.includes(c.startedAt) && ended.includes(c.endedAt)
+		switch c := r.kind.(type) {
+		case *phoneCall:
+			return fits(r.status, c.startedAt, c.endedAt)
+		case rung:
+			return fits(c.status, c.startedAt, c.endedAt)
+		}
+		return sent.includes(r.sentAt)
 	}
 }
 

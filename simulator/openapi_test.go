@@ -128,8 +128,12 @@ func checkExchange(spec *openapi3.T, r *http.Request, sent []byte, response *htt
 
 // requestInput finds the operation that the request is for.
 func requestInput(spec *openapi3.T, r *http.Request, sent []byte) (*openapi3filter.RequestValidationInput, error) {
-	for path, item := range spec.Paths.Map() {
+	paths := spec.Paths.Map()
+	for path, item := range paths {
 		params, ok := matchPath(path, r.URL.Path)
+		if _, literal := paths[r.URL.Path]; literal && path != r.URL.Path {
+			continue
+		}
 		operation := item.GetOperation(r.Method)
 		if !ok || operation == nil {
 			continue
