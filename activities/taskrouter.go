@@ -140,7 +140,7 @@ func (s *setup) carryOut(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.survey(ctx, file.Workspace, file.Workspace, file.Calls.Number); err != nil {
+	if err := s.survey(ctx, file); err != nil {
 		return err
 	}
 	if s.run.Action == TaskRouterApply {
@@ -150,6 +150,9 @@ func (s *setup) carryOut(ctx context.Context) (err error) {
 	}
 	changes, err := taskrouter.Plan(s.run.FileName, wanted, s.exist, s.makings())
 	if err != nil {
+		return err
+	}
+	if err := s.validate(ctx, changes); err != nil {
 		return err
 	}
 	have, err := s.Store.InboundPolicy(ctx)
@@ -174,30 +177,45 @@ func (s *setup) carryOut(ctx context.Context) (err error) {
 	return s.note(ctx, policy)
 }
 
-// survey lists what exists at Twilio: the workspaces of a name and all that is in them, the flows, and the number.
-func (s *setup) survey(ctx context.Context, workspace, flow, number string) error {
-	all, err := s.list(ctx, taskrouter.Workspaces, "", "")
+// validate has Twilio look at flows before anything is made. A flow that names what is made in the same run is looked at
+// when it is made.
+func (s *setup) validate(ctx context.Context, changes []taskrouter.Change) error {
+	for _, change := range changes {
+		flow := change.Object
+		if flow.Kind != taskrouter.Flows || flow.Fields["Definition"] == "" || change.Action == taskrouter.Delete || taskrouter.Refers(flow) {
+			continue
+		}
+		if err := s.twilio.Validate(ctx, flow); err != nil {
+			return fmt.Errorf("%s %q: %w", change.Kind, change.Name, err)
+		}
+	}
+	return nil
+}
+
+// survey lists what exists at Twilio: the workspaces of the file's name and all that is in them, the flows, and the number.
+func (s *setup) survey(ctx context.Context, file *taskrouter.File) error {
+	all, err := s.list(ctx, taskrouter.Workspaces, "")
 	if err != nil {
 		return err
 	}
 	s.exist, s.in = nil, map[string]string{}
 	for _, ws := range all {
-		if ws.Name != workspace {
+		if ws.Name != file.Workspace {
 			continue
 		}
 		if err := s.surveyWorkspace(ctx, ws); err != nil {
 			return err
 		}
 	}
-	flows, err := s.list(ctx, taskrouter.Flows, "", flow)
+	flows, err := s.list(ctx, taskrouter.Flows, "", file.FlowNames()...)
 	if err != nil {
 		return err
 	}
 	s.exist = append(s.exist, flows...)
-	if number == "" {
+	if file.Calls.Number == "" {
 		return nil
 	}
-	numbers, err := s.list(ctx, taskrouter.Numbers, "", number)
+	numbers, err := s.list(ctx, taskrouter.Numbers, "", file.Calls.Number)
 	s.exist = append(s.exist, numbers...)
 	return err
 }
@@ -205,7 +223,7 @@ func (s *setup) survey(ctx context.Context, workspace, flow, number string) erro
 func (s *setup) surveyWorkspace(ctx context.Context, ws taskrouter.Object) error {
 	s.exist = append(s.exist, ws)
 	for _, kind := range []taskrouter.Kind{taskrouter.Activities, taskrouter.Queues, taskrouter.Workers, taskrouter.Workflows} {
-		inside, err := s.list(ctx, kind, ws.SID, "")
+		inside, err := s.list(ctx, kind, ws.SID)
 		if err != nil {
 			return err
 		}
@@ -217,8 +235,8 @@ func (s *setup) surveyWorkspace(ctx context.Context, ws taskrouter.Object) error
 	return nil
 }
 
-func (s *setup) list(ctx context.Context, kind taskrouter.Kind, workspaceSID, name string) ([]taskrouter.Object, error) {
-	return s.twilio.List(ctx, kind, workspaceSID, name)
+func (s *setup) list(ctx context.Context, kind taskrouter.Kind, workspaceSID string, names ...string) ([]taskrouter.Object, error) {
+	return s.twilio.List(ctx, kind, workspaceSID, names...)
 }
 
 // recognise completes the notes about objects whose making was cut short: each was made if exactly one of its name is
@@ -421,7 +439,7 @@ func (s *setup) destroy(ctx context.Context) error {
 // surveyMade lists what exists in the workspaces in which we made something, with the flows and numbers.
 func (s *setup) surveyMade(ctx context.Context) error {
 	s.in = map[string]string{}
-	workspaces, err := s.list(ctx, taskrouter.Workspaces, "", "")
+	workspaces, err := s.list(ctx, taskrouter.Workspaces, "")
 	if err != nil {
 		return err
 	}
@@ -434,7 +452,7 @@ func (s *setup) surveyMade(ctx context.Context) error {
 			}
 		}
 	}
-	flows, err := s.list(ctx, taskrouter.Flows, "", "")
+	flows, err := s.list(ctx, taskrouter.Flows, "")
 	s.exist = append(s.exist, flows...)
 	return err
 }

@@ -39,7 +39,7 @@ routing:
 calls: {number: '+15005550006', answered_by: studio, greeting: hello, after_call: Wrap-up}
 `
 
-const callCentreWrites = 8
+const callCentreWrites = 9
 
 // board is a bench whose way to Twilio can be cut.
 type board struct {
@@ -61,7 +61,7 @@ func newBoard(t *testing.T) *board {
 		}
 		answer := httptest.NewRecorder()
 		b.sim.Config.Handler.ServeHTTP(answer, r)
-		if r.Method != http.MethodGet {
+		if r.Method != http.MethodGet && r.URL.Path != "/v2/Flows/Validate" {
 			n := b.writes.Add(1)
 			if n == 1 && b.meanwhile != nil {
 				b.meanwhile()
@@ -190,7 +190,7 @@ func (b *board) names() string {
 	return strings.Join(names, " ")
 }
 
-const everything = "Available Everyone Offline Reception Sales Support Support Unavailable Wrap-up aoi"
+const everything = "Available Everyone Offline Reception Sales Support Support Support fallback Unavailable Wrap-up aoi"
 
 func (b *board) workspace() string {
 	b.t.Helper()
@@ -222,6 +222,48 @@ func TestApplyMakesWhatAPlanShows(t *testing.T) {
 	policy, err := b.Store.InboundPolicy(t.Context())
 	if err != nil || policy.WorkspaceSID != b.workspace() || policy.WorkflowSID == "" || policy.PostWorkActivitySID == "" || policy.Greeting.Say != "hello" {
 		t.Errorf("calls are received by %+v, error %v", policy, err)
+	}
+}
+
+// While Todoku cannot be reached, nothing of its own can answer a call.
+func TestTheFallbackOfTheNumberIsAFlow(t *testing.T) {
+	b := newBoard(t)
+	file := strings.Replace(callCentre, "answered_by: studio", "answered_by: webhook", 1)
+	b.mustRun(activities.TaskRouterApply, file)
+	flow := func() map[string]any {
+		flows := b.twilio("GET", "/v2/Flows", nil)["flows"].([]any)
+		if len(flows) != 1 {
+			t.Fatalf("there are %d flows", len(flows))
+		}
+		return flows[0].(map[string]any)
+	}
+	made := flow()
+	if number := b.number(); number["voice_fallback_url"] != made["webhook_url"] || made["status"] != "published" || number["voice_url"] != "https://t.example.com/voice" {
+		t.Errorf("the number is %v, the flow %v", number, made)
+	}
+	file = strings.Replace(file, "greeting: hello", "greeting: hello, away: {say: [ごめんなさい, sorry], voicemail: 1m}", 1)
+	for _, action := range []string{activities.TaskRouterPlan, activities.TaskRouterApply} {
+		if run := b.mustRun(action, file); len(run.Changes) != 1 || run.Changes[0].Name != "Support fallback" || run.Changes[0].Fields[0].Field != "Definition" {
+			t.Errorf("%s: %+v", action, run.Changes)
+		}
+	}
+	if changed := flow(); changed["sid"] != made["sid"] || changed["revision"] != 2.0 || !strings.Contains(fmt.Sprint(changed["definition"]), "max_length:60") {
+		t.Errorf("the flow is %v", changed)
+	}
+	// Somebody has pointed the fallback elsewhere.
+	b.twilio("POST", "/2010-04-01/Accounts/"+testAccount+"/IncomingPhoneNumbers/"+b.number()["sid"].(string)+".json",
+		url.Values{"VoiceFallbackUrl": {"https://t.example.com/voice"}})
+	run := b.mustRun(activities.TaskRouterPlan, file)
+	if len(run.Changes) != 1 || run.Changes[0].Fields[0].Field != "VoiceFallbackUrl" || run.Changes[0].Fields[0].To != "{studio flow:Support fallback}" {
+		t.Errorf("the plan has %+v", run.Changes)
+	}
+	b.mustRun(activities.TaskRouterApply, file)
+	if number := b.number(); number["voice_fallback_url"] != made["webhook_url"] {
+		t.Errorf("the number's fallback is %v", number["voice_fallback_url"])
+	}
+	b.mustRun(activities.TaskRouterDestroy, "")
+	if fallback := b.number()["voice_fallback_url"]; fallback != "" || b.names() != "" {
+		t.Errorf("the number's fallback is %v, and there is %s", fallback, b.names())
 	}
 }
 
@@ -434,7 +476,7 @@ func TestSwitchingFromStudioToTheWebhookAndBack(t *testing.T) {
 	if got := b.number()["voice_url"]; got != "https://t.example.com/voice" {
 		t.Errorf("the number's webhook is %v", got)
 	}
-	if flows := b.twilio("GET", "/v2/Flows", nil)["flows"].([]any); len(flows) != 0 {
+	if flows := b.twilio("GET", "/v2/Flows", nil)["flows"].([]any); len(flows) != 1 { // that of the number's fallback
 		t.Errorf("there still is %v", flows)
 	}
 	b.mustRun(activities.TaskRouterApply, callCentre)

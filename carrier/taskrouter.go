@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,14 +51,14 @@ func (t TaskRouter) taskRouter(e *exchange) *tasks.ApiService {
 func (t TaskRouter) studio(e *exchange) *studio.ApiService { return studio.NewApiService(e.handler()) }
 
 // List reads everything of a kind: in a workspace, or, where that is empty, in the account. Of numbers it reads the one
-// of that name only; of flows, those of that name are read whole.
-func (t TaskRouter) List(ctx context.Context, kind taskrouter.Kind, workspaceSID, name string) ([]taskrouter.Object, error) {
+// that is named only; of flows, those that are named are read whole.
+func (t TaskRouter) List(ctx context.Context, kind taskrouter.Kind, workspaceSID string, names ...string) ([]taskrouter.Object, error) {
 	var all []taskrouter.Object
 	var at *url.URL
 	for {
 		e := t.begin(ctx, "list each "+string(kind))
 		e.page = at
-		page, next, err := t.page(e, kind, workspaceSID, name)
+		page, next, err := t.page(e, kind, workspaceSID, names)
 		if err := e.failure(err); err != nil {
 			return nil, err
 		}
@@ -70,7 +71,7 @@ func (t TaskRouter) List(ctx context.Context, kind taskrouter.Kind, workspaceSID
 		}
 	}
 	for i := range all {
-		if kind != taskrouter.Flows || all[i].Name != name {
+		if kind != taskrouter.Flows || !slices.Contains(names, all[i].Name) {
 			continue
 		}
 		e := t.begin(ctx, "read the "+string(kind))
@@ -89,7 +90,7 @@ func (t TaskRouter) List(ctx context.Context, kind taskrouter.Kind, workspaceSID
 	return all, nil
 }
 
-func (t TaskRouter) page(e *exchange, kind taskrouter.Kind, workspaceSID, name string) (all []taskrouter.Object, next *string, err error) {
+func (t TaskRouter) page(e *exchange, kind taskrouter.Kind, workspaceSID string, names []string) (all []taskrouter.Object, next *string, err error) {
 	size := largestPage
 	service := t.taskRouter(e)
 	switch kind {
@@ -155,7 +156,8 @@ func (t TaskRouter) page(e *exchange, kind taskrouter.Kind, workspaceSID, name s
 		}
 		return all, page.Meta.NextPageUrl, nil
 	default:
-		page, err := openapi.NewApiService(e.handler()).PageIncomingPhoneNumber(&openapi.ListIncomingPhoneNumberParams{PhoneNumber: &name, PageSize: &size}, "", "")
+		only := &openapi.ListIncomingPhoneNumberParams{PhoneNumber: &names[0], PageSize: &size}
+		page, err := openapi.NewApiService(e.handler()).PageIncomingPhoneNumber(only, "", "")
 		if err != nil {
 			return nil, nil, err
 		}
@@ -254,6 +256,20 @@ func (t TaskRouter) Update(ctx context.Context, workspaceSID string, o taskroute
 		_, err = openapi.NewApiService(e.handler()).UpdateIncomingPhoneNumber(o.SID, params[openapi.UpdateIncomingPhoneNumberParams](given))
 	}
 	return e.failure(err)
+}
+
+// Validate asks Twilio whether a flow's definition is one, without making anything. An error says why not.
+func (t TaskRouter) Validate(ctx context.Context, flow taskrouter.Object) error {
+	e, given := t.write(ctx, "validate", flow)
+	e.deadline = time.Time{}
+	verdict, err := t.studio(e).UpdateFlowValidate(params[studio.UpdateFlowValidateParams](given))
+	if err := e.failure(err); err != nil {
+		return err
+	}
+	if verdict.Valid == nil || !*verdict.Valid {
+		return e.fail(Request, "Twilio says that its definition is not valid", nil)
+	}
+	return nil
 }
 
 // Delete takes an object away. One that is gone already is success.

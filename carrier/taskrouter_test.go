@@ -186,3 +186,17 @@ func TestWritesHaveTheirClassToo(t *testing.T) {
 	expect(t, err, Request, nil)
 	expect(t, r.client.TaskRouter().Delete(t.Context(), "", number), Request, nil)
 }
+
+func TestAFlowIsValidatedWithoutBeingMade(t *testing.T) {
+	r := startRig(t, `{}`)
+	for definition, want := range map[string]Class{flowDefinition: "", `{"states": [], "initial_state": "Trigger"}`: Request} {
+		err := r.client.TaskRouter().Validate(t.Context(), taskrouter.Object{Kind: taskrouter.Flows, Name: "Support",
+			Fields: map[string]string{"Status": "published", "Definition": definition}})
+		if ClassOf(err) != want || (err == nil) != (want == "") {
+			t.Errorf("%s: %v", definition, err)
+		}
+	}
+	if flows := mustList(t, r, taskrouter.Flows, "", "Support"); len(flows) != 0 {
+		t.Errorf("there is %+v", flows)
+	}
+}

@@ -12,6 +12,8 @@ type InboundPolicy struct {
 	WorkspaceSID string // WS…
 	WorkflowSID  string // WW…: where calls are enqueued, and tasks of calling back
 
+	Number string // that callers dial, in E.164 form; empty: numbers are set by hand
+
 	TaskAttributes map[string]any // added to those of each call's task
 
 	// Instruction is how an operator is connected: "dequeue", or "conference". Empty means dequeue.

@@ -80,7 +80,8 @@ func (w *world) keep(method, path string, f *form, who caller) answer {
 	if shelf == nil {
 		return refusal(notFound(path))
 	}
-	creates := method == http.MethodPost && sid == ""
+	_, validates := shelf.(flowValidation)
+	creates := method == http.MethodPost && sid == "" && !validates
 	if creates {
 		if fault := w.takeFault(false); fault != nil {
 			return fault.answer()
@@ -90,7 +91,7 @@ func (w *world) keep(method, path string, f *form, who caller) answer {
 	if answer.status >= 300 {
 		return answer
 	}
-	if method != http.MethodGet {
+	if method != http.MethodGet && !validates {
 		w.writes++
 	}
 	if creates {

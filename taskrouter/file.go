@@ -77,6 +77,7 @@ type Calls struct {
 	Number     string     // that is rung, in E.164; empty: the numbers are left alone
 	AnsweredBy AnsweredBy // what answers
 	Policy     notify.InboundPolicy
+	Away       Away   // what is heard while Todoku cannot be reached
 	AfterCall  string // the activity that follows a call; empty: none
 
 	callbackLine int // of the key that asks to be called back
@@ -207,6 +208,7 @@ func (c *Calls) read(v value) {
 		"hold":        {read: func(v value) { p.Hold = readPrompt(v) }},
 		"closed":      {read: func(v value) { p.Closed = readPrompt(v) }},
 		"busy":        {read: func(v value) { p.Busy = readPrompt(v) }},
+		"away":        {read: func(v value) { c.Away = readAway(v) }},
 		"task_attributes": {read: func(v value) {
 			p.TaskAttributes = v.object()
 			for _, name := range reservedAttributes {
@@ -245,6 +247,31 @@ func readPrompt(v value) (p notify.Prompt) {
 	}
 	return p
 }
+
+// readAway reads what is heard while Todoku cannot be reached: a text, texts, or those with a voicemail.
+func readAway(v value) (a Away) {
+	say := func(v value) {
+		if v.isText() {
+			a.Say = []string{v.spoken()}
+			return
+		}
+		if a.Say = list(v, value.spoken); len(a.Say) > maxAwayTexts {
+			v.problem("%s must be at most %d texts", v.key, maxAwayTexts)
+		}
+	}
+	if v.isText() || v.isList() {
+		say(v)
+		return a
+	}
+	v.mapping("away", fields{
+		"say":       {read: say},
+		"voicemail": {read: func(v value) { a.Voicemail = v.seconds(5*time.Second, 10*time.Minute) }},
+	})
+	return a
+}
+
+// maxAwayTexts is how many texts a caller hears at most while Todoku cannot be reached.
+const maxAwayTexts = 5
 
 var weekdays = map[string]time.Weekday{
 	"sun": time.Sunday, "mon": time.Monday, "tue": time.Tuesday, "wed": time.Wednesday, "thu": time.Thursday,

@@ -112,8 +112,12 @@ func (f *File) Objects(urls URLs) ([]Object, error) {
 		answers = reference(Flows, f.Workspace)
 	}
 	if f.Calls.Number != "" {
+		fallback := f.fallbackName()
+		objects = append(objects, Object{Kind: Flows, Name: fallback, Fields: map[string]string{
+			"Status": "published", "Definition": f.Calls.Away.definition()}})
 		objects = append(objects, Object{Kind: Numbers, Name: f.Calls.Number, Fields: map[string]string{
-			"VoiceUrl": answers, "VoiceMethod": "POST", "VoiceFallbackUrl": urls.Voice, "VoiceFallbackMethod": "POST",
+			"VoiceUrl": answers, "VoiceMethod": "POST",
+			"VoiceFallbackUrl": reference(Flows, fallback), "VoiceFallbackMethod": "POST", // not ours: it may be ours that fails
 			"StatusCallback": urls.VoiceStatus, "StatusCallbackMethod": "POST",
 			"VoiceApplicationSid": "", "TrunkSid": "", // either would be asked in the place of VoiceUrl
 		}})
@@ -174,60 +178,6 @@ func (t Routing) configuration() string {
 	return compact(map[string]any{"task_routing": map[string]any{"filters": filters, "default_filter": write(*t.Default)}})
 }
 
-// definition is a Studio flow that greets and enqueues: Incoming Call, Say/Play, Enqueue Call
-// (https://www.twilio.com/docs/studio/rest-api/v2/flow-definition). A call that cannot be enqueued hears the words for
-// when everybody is busy.
-func (f *File) definition(urls URLs) string {
-	type object = map[string]any
-	var states []object
-	add := func(name, kind string, properties object, transitions ...object) {
-		properties["offset"] = object{"x": 0, "y": 200 * len(states)}
-		states = append(states, object{"name": name, "type": kind, "properties": properties, "transitions": transitions})
-	}
-	to := func(event, next string) object {
-		if next == "" {
-			return object{"event": event}
-		}
-		return object{"event": event, "next": next}
-	}
-	policy := f.Calls.Policy
-	first := "enqueue"
-	if policy.Greeting != (notify.Prompt{}) {
-		first = "greeting"
-	}
-	add("Trigger", "trigger", object{}, to("incomingMessage", ""), to("incomingCall", first), to("incomingConversationMessage", ""), to("incomingRequest", ""), to("incomingParent", ""))
-	if first == "greeting" {
-		add("greeting", "say-play", heard(policy.Greeting), to("audioComplete", "enqueue"))
-	}
-	attributes := policy.TaskAttributes
-	if attributes == nil {
-		attributes = object{}
-	}
-	sorry := ""
-	if policy.Busy != (notify.Prompt{}) {
-		sorry = "busy"
-	}
-	add("enqueue", "enqueue-call", object{
-		"workflow_sid": reference(Workflows, f.Routing.Name), "task_attributes": compact(attributes),
-		"wait_url": urls.Wait, "wait_url_method": "POST",
-	}, to("callComplete", ""), to("failedToEnqueue", sorry), to("callFailure", sorry))
-	if sorry != "" {
-		add("busy", "say-play", heard(policy.Busy), to("audioComplete", ""))
-	}
-	return compact(object{
-		"description": "Made by Todoku: change taskrouter.yaml, not this.", "initial_state": "Trigger", "states": states,
-		"flags": object{"allow_concurrent_calls": true},
-	})
-}
-
-func heard(p notify.Prompt) map[string]any {
-	if p.Play != "" {
-		return map[string]any{"play": p.Play, "loop": 1}
-	}
-	language, voice := notify.SpeechLanguage(p.Say)
-	return map[string]any{"say": p.Say, "language": language, "voice": voice, "loop": 1}
-}
-
 // sidsOf are what stands for references once their objects exist: the SID, or the webhook of a flow.
 func sidsOf(objects []Object) map[string]string {
 	sids := make(map[string]string, len(objects))
@@ -259,6 +209,12 @@ func Resolve(fields map[string]string, exist []Object) (map[string]string, error
 		resolved[field] = text
 	}
 	return resolved, nil
+}
+
+// Refers reports whether an object names others.
+func Refers(o Object) bool {
+	_, err := Resolve(o.Fields, nil)
+	return err != nil
 }
 
 // named writes names into the fields of what exists, in the place of SIDs.

@@ -84,7 +84,7 @@ func TestEverythingIsMadeInTheOrderInWhichItIsNeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "create workspace Support; create activity Wrap-up; create task queue Sales; create task queue Everyone; " +
-		"create worker aoi; create workflow Reception; update phone number +15005550006 StatusCallback " +
+		"create worker aoi; create workflow Reception; create studio flow Support fallback; update phone number +15005550006 StatusCallback " +
 		"StatusCallbackMethod VoiceFallbackMethod VoiceFallbackUrl VoiceMethod VoiceUrl"
 	if got := brief(changes); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -233,7 +233,7 @@ func TestAWorkspaceOfOthersStays(t *testing.T) {
 		}
 	}
 	changes, notes := Unplan(exist, made)
-	const all = "delete workflow Reception; delete worker aoi; delete task queue Sales; delete task queue Everyone; delete activity Wrap-up"
+	const all = "delete studio flow Support fallback; delete workflow Reception; delete worker aoi; delete task queue Sales; delete task queue Everyone; delete activity Wrap-up"
 	if got := brief(changes); got != all+"; delete workspace Support" || len(notes) != 0 {
 		t.Errorf("%s, notes %v", got, notes)
 	}

@@ -59,9 +59,9 @@ func TestAppliesThatAreAskedForTogetherAreDoneOneAfterTheOther(t *testing.T) {
 	for _, id := range ids {
 		changes += len(h.awaitTaskRouterRun(id).Changes)
 	}
-	// A workspace, two queues, a worker, a workflow and the number.
-	if n := h.writes(); n != 6 || changes != 7 { // with the policy, which is ours
-		t.Errorf("%d writes, and %d changes in all runs, want 6 and 7", n, changes)
+	// A workspace, two queues, a worker, a workflow, the flow that calls fall back on, and the number.
+	if n := h.writes(); n != 7 || changes != 8 { // with the policy, which is ours
+		t.Errorf("%d writes, and %d changes in all runs, want 7 and 8", n, changes)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestARunWhoseWorkflowNobodyStartedIsCarriedOutAllTheSame(t *testing.T) {
 	if _, err := h.store.AddTaskRouterRun(t.Context(), id, activities.TaskRouterPlan, "f", callCentre); err != nil {
 		t.Fatal(err)
 	}
-	if run := h.awaitTaskRouterRun(id); len(run.Changes) != 7 {
+	if run := h.awaitTaskRouterRun(id); len(run.Changes) != 8 {
 		t.Errorf("it has found %v", run.Changes)
 	}
 }
