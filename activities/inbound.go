@@ -141,6 +141,9 @@ func (a *Activities) followUp(ctx context.Context, c store.InboundCall) (later b
 		decision.Reason = "nothing is set up that says what is done about callers"
 	}
 	wanted := policy.FollowUps.For(c.State, valueOf(c.Reason))
+	if wanted.Action != "" && wanted.Action != notify.FollowUpNone && a.tooLate(ctx, c) {
+		decision.Reason, wanted = notify.FollowUpTooLate, notify.FollowUp{}
+	}
 	if wanted.Action != "" && wanted.Action != notify.FollowUpNone {
 		if decision, err = a.reach(ctx, c, wanted); err != nil {
 			return false, err
@@ -157,6 +160,14 @@ func (a *Activities) followUp(ctx context.Context, c store.InboundCall) (later b
 	}
 	return made.Later, err
 }
+
+// tooLate reports whether a call was found so long after its end that nobody waits for an answer any more.
+func (a *Activities) tooLate(ctx context.Context, c store.InboundCall) bool {
+	return c.State == notify.InboundMissed && a.Store.Now(ctx).Sub(*c.EndedAt) > followUpUntil
+}
+
+// followUpUntil is how long after its end a missed call is followed up.
+const followUpUntil = 24 * time.Hour
 
 // reach finds a way to the caller: the one that is wanted or, to a number that no SMS can reach, a call.
 // Somebody who showed no number cannot be reached.

@@ -55,6 +55,11 @@ var (
 	})
 )
 
+var missedCalls = promauto.NewCounter(prometheus.CounterOpts{
+	Name: "todoku_inbound_missed_total",
+	Help: "Calls to our number that came in while Todoku could not be reached, and that were found in the carrier's list.",
+})
+
 var followUps = promauto.NewCounterVec(prometheus.CounterOpts{
 	Name: "todoku_inbound_follow_ups_total",
 	Help: "What was done about callers who spoke with nobody, by how their calls ended.",

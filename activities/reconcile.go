@@ -29,12 +29,14 @@ const (
 type Reconciled struct {
 	Settled int // rows that the carrier was asked for and that are final now
 	Found   int // sends of ours that no row had, even after they were offered to every row in doubt
+	Missed  int `json:",omitempty"` // calls that came in while we could not be reached
 }
 
 // Reconcile puts right what nobody else does. It lists what was sent of late: whatever that shows is
 // settled, whoever owns it, and a send of ours that no row has finds its row or becomes one. Then it
 // asks for rows whose own workflow has not asked for them in time: because it is closed or gone,
-// because a late receipt opened the row again, or because they have none.
+// because a late receipt opened the row again, or because they have none. Of calls, it also records those that came in
+// while we could not be reached.
 func (a *Activities) Reconcile(ctx context.Context, channel notify.Channel) (Reconciled, error) {
 	stopBeating := heartbeat(ctx)
 	defer stopBeating()
@@ -45,12 +47,16 @@ func (a *Activities) Reconcile(ctx context.Context, channel notify.Channel) (Rec
 	})
 	settled = append(settled, overdue...)
 	done := Reconciled{Found: found}
+	var missedErr error
+	if channel == notify.Call {
+		done.Missed, missedErr = a.findMissedCalls(ctx)
+	}
 	for _, s := range settled {
 		if s.JustSettled() {
 			done.Settled++
 		}
 	}
-	return done, errors.Join(listErr, checkErr, a.tell(ctx, settled))
+	return done, errors.Join(listErr, checkErr, missedErr, a.tell(ctx, settled))
 }
 
 // reconcileRecent lists what was sent of late, and returns what it settled and how many sends that no

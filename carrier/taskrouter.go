@@ -52,7 +52,9 @@ func (t TaskRouter) studio(e *exchange) *studio.ApiService { return studio.NewAp
 
 // List reads everything of a kind: in a workspace, or, where that is empty, in the account. Of numbers it reads the one
 // that is named only; of flows, those that are named are read whole.
-func (t TaskRouter) List(ctx context.Context, kind taskrouter.Kind, workspaceSID string, names ...string) ([]taskrouter.Object, error) {
+func (t TaskRouter) List(
+	ctx context.Context, kind taskrouter.Kind, workspaceSID string, names ...string,
+) ([]taskrouter.Object, error) {
 	var all []taskrouter.Object
 	var at *url.URL
 	for {
@@ -90,7 +92,9 @@ func (t TaskRouter) List(ctx context.Context, kind taskrouter.Kind, workspaceSID
 	return all, nil
 }
 
-func (t TaskRouter) page(e *exchange, kind taskrouter.Kind, workspaceSID string, names []string) (all []taskrouter.Object, next *string, err error) {
+func (t TaskRouter) page(
+	e *exchange, kind taskrouter.Kind, workspaceSID string, names []string,
+) (all []taskrouter.Object, next *string, err error) {
 	size := largestPage
 	service := t.taskRouter(e)
 	switch kind {

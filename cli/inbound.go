@@ -33,8 +33,8 @@ func newInboundList() *cobra.Command {
 		Short: "List the calls that came in, the newest first",
 		Long: `List the calls that came in, the newest first. What is given must all fit.
 
-States: received, waiting, reserved, answered; finished, callback_requested, timed_out, turned_away and
-abandoned are final. Times are written as '2026-04-01 09:00' in the zone of DEFAULT_TIMEZONE, as
+States: received, waiting, reserved, answered; finished, callback_requested, timed_out, turned_away,
+abandoned and missed are final. Times are written as '2026-04-01 09:00' in the zone of DEFAULT_TIMEZONE, as
 2026-04-01T09:00:00+09:00, or as how long ago: 24h. Numbers are masked unless the key has the scope pii.`,
 		Example: "  todoku inbound list\n  todoku inbound list --state abandoned --from 24h\n  todoku inbound list --json",
 		Args:    noArguments,

@@ -55,6 +55,7 @@ func printInboundStatistics(out io.Writer, s v1.InboundStatistics, zone *time.Lo
 	count("  timed out", s.Lately.TimedOut)
 	count("  asked for a callback", s.Lately.CallbackRequested)
 	count("  turned away", s.Lately.TurnedAway)
+	count("  missed while away", s.Lately.Missed)
 	count("  followed up", s.Lately.FollowedUp)
 	rows.add("  service level", fmt.Sprintf("%.1f %% within %s", 100*s.Lately.ServiceLevel, lasting(&s.Lately.ServiceThresholdSeconds)))
 	rows.add("  abandonment", fmt.Sprintf("%.1f %%", 100*s.Lately.AbandonmentRate))

@@ -20,18 +20,19 @@ const (
 	InboundTimedOut   InboundState = "TIMED_OUT"          // nobody answered for as long as the queue's workflow waits
 	InboundTurnedAway InboundState = "TURNED_AWAY"        // heard a message and was not let into the queue
 	InboundAbandoned  InboundState = "ABANDONED"          // hung up before anybody answered
+	InboundMissed     InboundState = "MISSED"             // came in while we could not be reached
 )
 
 // InboundStates lists every state, in the order a call passes through them.
 var InboundStates = []InboundState{
 	InboundReceived, InboundWaiting, InboundReserved, InboundAnswered,
-	InboundFinished, InboundCallback, InboundTimedOut, InboundTurnedAway, InboundAbandoned,
+	InboundFinished, InboundCallback, InboundTimedOut, InboundTurnedAway, InboundAbandoned, InboundMissed,
 }
 
 // Final reports whether the call is over. A late event may still say that it ended in another way.
 func (s InboundState) Final() bool {
 	switch s {
-	case InboundFinished, InboundCallback, InboundTimedOut, InboundTurnedAway, InboundAbandoned:
+	case InboundFinished, InboundCallback, InboundTimedOut, InboundTurnedAway, InboundAbandoned, InboundMissed:
 		return true
 	}
 	return false
@@ -51,6 +52,7 @@ const (
 	WordWrapUp            InboundWord = "wrap_up"            // an operator had it; another one may have it still
 	WordFinished          InboundWord = "finished"           // an operator had it, and it is over
 	WordHungUp            InboundWord = "hung_up"            // it is over
+	WordMissed            InboundWord = "missed"             // it is over, and nobody of us was asked what to do with it
 	WordTurnedAway        InboundWord = "turned_away"        // it was not let into the queue
 	WordTimedOut          InboundWord = "timed_out"          // it left the queue unanswered
 	WordCallbackRequested InboundWord = "callback_requested" // the caller pressed the key
@@ -63,7 +65,8 @@ const (
 //
 //   - Of what is known of an open call the highest tier counts, and within it the latest event.
 //   - Whoever was answered once was answered.
-//   - Of several ends the highest rank counts. The end of a call that was answered is FINISHED.
+//   - Of several ends the highest rank counts, and of equal ones the earliest. The end of a call that was answered is
+//     FINISHED.
 //   - What is told of an operator's reservation is kept for each reservation. They end a call together: when one has
 //     ended and none goes on or rings.
 type InboundMeaning struct {
@@ -85,6 +88,7 @@ var inboundMeanings = map[InboundWord]InboundMeaning{
 	WordWrapUp:   {Answered: true},
 
 	WordHungUp:            {Exit: InboundAbandoned, ExitRank: 1},
+	WordMissed:            {Exit: InboundMissed, ExitRank: 1}, // whatever else is told of the call, it was not missed
 	WordTurnedAway:        {Exit: InboundTurnedAway, ExitRank: 2},
 	WordTimedOut:          {Exit: InboundTimedOut, ExitRank: 3},
 	WordCallbackRequested: {Exit: InboundCallback, ExitRank: 4},

@@ -59,6 +59,7 @@ type FollowUps struct {
 	Full      FollowUp // was turned away: the queue was full, or too many called
 	Closed    FollowUp // was turned away outside of the opening hours
 	Requested FollowUp // pressed the key
+	Missed    FollowUp // came in while we could not be reached; without an action: as Abandoned
 }
 
 // FollowUp is what is done about a caller.
@@ -81,6 +82,7 @@ const (
 const (
 	FollowUpSpoken     = "already_spoken"      // an operator has spoken with them in another call
 	FollowUpAlready    = "already_followed_up" // they got one within the day
+	FollowUpTooLate    = "too_late"            // the call was found when it was over for a day
 	FollowUpBudget     = "hourly_budget"       // as many were sent to all callers as may be
 	FollowUpCallsAgain = "calls_again"         // not decided yet: they are calling again
 )
@@ -90,6 +92,10 @@ func (f FollowUps) For(state InboundState, reason string) FollowUp {
 	switch {
 	case state == InboundAbandoned:
 		return f.Abandoned
+	case state == InboundMissed && f.Missed.Action == "":
+		return f.Abandoned
+	case state == InboundMissed:
+		return f.Missed
 	case state == InboundTimedOut:
 		return f.TimedOut
 	case state == InboundCallback:

@@ -8,7 +8,7 @@ import (
 func TestEveryEndOutranksTheEndsBelowIt(t *testing.T) {
 	ranks := map[int]InboundWord{}
 	for word, m := range inboundMeanings {
-		if m.Exit == "" {
+		if m.Exit == "" || word == WordMissed { // which shares a rank with being hung up: the earlier of the two counts
 			continue
 		}
 		if other, taken := ranks[m.ExitRank]; taken || m.ExitRank < 1 || !m.Exit.Final() {
@@ -24,14 +24,14 @@ func TestEveryEndOutranksTheEndsBelowIt(t *testing.T) {
 	}
 }
 
-func TestOnlyFiveStatesAreFinal(t *testing.T) {
+func TestOnlySixStatesAreFinal(t *testing.T) {
 	n := 0
 	for _, s := range InboundStates {
 		if s.Final() {
 			n++
 		}
 	}
-	if n != 5 || InboundAnswered.Final() {
+	if n != 6 || InboundAnswered.Final() {
 		t.Errorf("%d states are final", n)
 	}
 }

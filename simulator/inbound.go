@@ -266,7 +266,8 @@ func (w *world) postOperators(rw http.ResponseWriter, r *http.Request) answer {
 	return jsonAnswer(http.StatusOK, map[string]int{"moved": moved})
 }
 
-// rung is what a call that came in is in the list of calls. It has no steps, and tells its number's status callback itself.
+// rung is what a call that came in is in the list of calls. It has no steps, and tells its number's status callback
+// itself.
 type rung struct{ *inboundCall }
 
 func (rung) enter(*record, step, time.Time) {}

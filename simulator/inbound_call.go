@@ -84,8 +84,8 @@ func (c *inboundCall) giveUp() {
 	}
 }
 
-// ring follows the document of the number's webhook. Where that, or any document after it, cannot be fetched or makes no
-// sense, the number's fallback is asked for one. https://www.twilio.com/docs/usage/security/availability-reliability
+// ring follows the document of the number's webhook. Where that, or any document after it, cannot be fetched or makes
+// no sense, the number's fallback is asked for one. https://www.twilio.com/docs/usage/security/availability-reliability
 func (c *inboundCall) ring(ctx context.Context) error {
 	err := c.begin(ctx, c.voiceURL, c.voiceMethod, nil)
 	if !broken(err) || c.fallbackURL == "" || ctx.Err() != nil {
@@ -204,7 +204,8 @@ func (c *inboundCall) fetch(ctx context.Context, address, method string, more ur
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case r.trouble != "":
-		return nil, &webhookError{address, "11200", fmt.Sprintf("POST %s was answered %d (%s)", path, r.status, r.trouble)}
+		reason := fmt.Sprintf("POST %s was answered %d (%s)", path, r.status, r.trouble)
+		return nil, &webhookError{address, "11200", reason}
 	case r.status == http.StatusNoContent || len(r.body) == 0:
 		return nil, nil
 	}

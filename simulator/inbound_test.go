@@ -457,9 +457,12 @@ func (r *rig) fallBackOn(definition string) string {
 }
 
 const voicemailFlow = `{"initial_state": "Trigger", "states": [
-	{"name": "Trigger", "type": "trigger", "properties": {}, "transitions": [{"event": "incomingCall", "next": "sorry"}]},
-	{"name": "sorry", "type": "say-play", "properties": {"say": "sorry"}, "transitions": [{"event": "audioComplete", "next": "record"}]},
-	{"name": "record", "type": "record-voicemail", "properties": {"max_length": 60}, "transitions": [{"event": "recordingComplete"}]}]}`
+	{"name": "Trigger", "type": "trigger", "properties": {}, "transitions": [
+		{"event": "incomingCall", "next": "sorry"}]},
+	{"name": "sorry", "type": "say-play", "properties": {"say": "sorry"}, "transitions": [
+		{"event": "audioComplete", "next": "record"}]},
+	{"name": "record", "type": "record-voicemail", "properties": {"max_length": 60}, "transitions": [
+		{"event": "recordingComplete"}]}]}`
 
 func TestACallWhoseDocumentsFailComesToTheNumbersFallback(t *testing.T) {
 	for name, break_ := range map[string]func(*application, centre){

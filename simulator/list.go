@@ -114,8 +114,8 @@ func (w *world) readListing(f *form, t target) listing {
 	return l
 }
 
-// newestFirst yields a channel's records as Twilio lists them, those of calls that came in among the calls. The world is
-// locked.
+// newestFirst yields a channel's records as Twilio lists them, those of calls that came in among the calls. The world
+// is locked.
 func (w *world) newestFirst(ch channel, to string, after *record) iter.Seq[*record] {
 	if ch != call || len(w.inbound) == 0 {
 		return w.ledgers[ch].newestFirst(to, after)

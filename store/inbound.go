@@ -133,7 +133,7 @@ WITH told AS MATERIALIZED (
 	SELECT DISTINCT ON (id) id, exit, exit_rank, at, reason
 	FROM told
 	WHERE exit IS NOT NULL
-	ORDER BY id, exit_rank DESC, at, reason
+	ORDER BY id, exit_rank DESC, at, exit, reason
 ), moved AS (
 	INSERT INTO inbound_calls AS c (
 		id, call_sid, task_sid, from_number, from_hash, to_number, received_at, waiting_at, reserved_at,
@@ -183,7 +183,7 @@ WITH told AS MATERIALIZED (
 			SELECT exit, rank, at, reason
 			FROM (VALUES (c.exit, c.exit_rank, c.exit_at, c.exit_reason),
 				(excluded.exit, excluded.exit_rank, excluded.exit_at, excluded.exit_reason)) AS either (exit, rank, at, reason)
-			ORDER BY rank DESC, at, reason
+			ORDER BY rank DESC, at, exit, reason
 			LIMIT 1
 		),
 		(follow_up, follow_up_reason, closed_at) = (

@@ -57,7 +57,7 @@ func (s *Store) AdmitInbound(ctx context.Context, arrivals ...InboundArrival) ([
 				SELECT count(*) AS calls
 				FROM inbound_calls
 				WHERE created_at > clock_timestamp() - interval '1 second' -- by the clock of the database: received_at is the API's
-					AND received_at IS NOT NULL AND exit IS DISTINCT FROM 'TURNED_AWAY'
+					AND received_at IS NOT NULL AND (exit IS NULL OR exit NOT IN ('TURNED_AWAY', 'MISSED'))
 			), decided AS (
 				SELECT id, place, CASE
 					WHEN known THEN CASE WHEN exit = 'TURNED_AWAY' THEN exit_reason ELSE '' END

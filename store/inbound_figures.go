@@ -25,6 +25,7 @@ type InboundFigures struct {
 	TimedOut      int64
 	Callbacks     int64 // asked to be called back
 	TurnedAway    int64
+	Missed        int64         // came in while we could not be reached
 	FollowedUp    int64         // got an SMS, a call or a task
 	AverageAnswer time.Duration // from the queue to an operator
 	AverageTalk   time.Duration // of the calls that are over
@@ -47,6 +48,7 @@ func (s *Store) InboundFigures(ctx context.Context, within, threshold time.Durat
 				count(*) FILTER (WHERE answered_at - coalesce(waiting_at, received_at, created_at) <= $2::interval) AS in_time,
 				count(*) FILTER (WHERE state = 'ABANDONED') AS abandoned, count(*) FILTER (WHERE state = 'TIMED_OUT') AS timed_out,
 				count(*) FILTER (WHERE state = 'CALLBACK_REQUESTED') AS callbacks, count(*) FILTER (WHERE state = 'TURNED_AWAY') AS turned_away,
+				count(*) FILTER (WHERE state = 'MISSED') AS missed,
 				count(*) FILTER (WHERE followed_up_at IS NOT NULL) AS followed_up,
 				avg(greatest('0', answered_at - coalesce(waiting_at, received_at, created_at))) FILTER (WHERE answered_at IS NOT NULL) AS answer,
 				avg(greatest('0', coalesce(talked_until, exit_at) - answered_at)) FILTER (WHERE state = 'FINISHED') AS talk
@@ -54,7 +56,7 @@ func (s *Store) InboundFigures(ctx context.Context, within, threshold time.Durat
 			WHERE created_at > clock_timestamp() - $1::interval
 		)
 		SELECT received, waiting, reserved, answered, coalesce(greatest('0', longest), '0'),
-			calls, offered, handled, in_time, abandoned, timed_out, callbacks, turned_away, followed_up,
+			calls, offered, handled, in_time, abandoned, timed_out, callbacks, turned_away, missed, followed_up,
 			coalesce(answer, '0'), coalesce(talk, '0')
 		FROM there, came`, within, threshold)
 	if err != nil {

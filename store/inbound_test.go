@@ -106,6 +106,9 @@ var inboundStories = []struct {
 		happened(9, notify.WordAnswered, by(mari, "WR1")), happened(20, notify.WordAnswered, by(ken, "WR2")), happened(21, notify.WordFinished, by(mari, "WR1")),
 		happened(21, notify.WordWrapUp),
 	}, "ANSWERED answered=9 operator=Ken"},
+	{"found in the carrier's list, and told of late", []notify.InboundEvent{
+		happened(0, notify.WordReceived), happened(12, notify.WordMissed), happened(20, notify.WordHungUp),
+	}, "MISSED ended=12"},
 	{"asked about, and nothing else was told", []notify.InboundEvent{happened(0, notify.WordReceived), happened(6, notify.WordRinging, by(mari, "WR1"))}, "RESERVED operator=Mari"},
 }
 
@@ -507,7 +510,7 @@ func TestFigures(t *testing.T) {
 	f.LongestWait, f.AverageTalk, f.AverageAnswer = 0, 0, 0
 	want := store.InboundFigures{
 		Received: 1, Waiting: 3, Reserved: 3, Answered: 5,
-		Calls: 21, Offered: 17, Handled: 9, InTime: 9, Abandoned: 1, TimedOut: 1, Callbacks: 2, TurnedAway: 1,
+		Calls: 22, Offered: 17, Handled: 9, InTime: 9, Abandoned: 1, TimedOut: 1, Callbacks: 2, TurnedAway: 1, Missed: 1,
 	}
 	if f != want {
 		t.Errorf("got  %+v\nwant %+v", f, want)
@@ -556,6 +559,58 @@ func TestAnOperatorWhoIsSetUpAnewIsOne(t *testing.T) {
 	}
 	if got := strings.Join(text, ", "); got != "WK2 Mari 3, WK3 ? 1, WK4 ? 1" {
 		t.Error(got)
+	}
+}
+
+// Calls of the time in which a number was somebody else's are never ours.
+func TestCallsAreOursSinceTheNumberIs(t *testing.T) {
+	s := openStore(t)
+	listing := func() store.InboundListing {
+		t.Helper()
+		l, err := s.InboundListing(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	save := func(number string) {
+		t.Helper()
+		if err := s.SaveInboundPolicy(t.Context(), notify.InboundPolicy{WorkflowSID: "WW1", Number: number}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.InboundListing(t.Context()); err != store.ErrNotFound {
+		t.Errorf("before: %v", err)
+	}
+	save("+15005550006")
+	first := listing()
+	if err := s.InboundListed(t.Context(), "+15005550006", first.Until.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.InboundListed(t.Context(), "+15005550006", first.Until); err != nil { // by a slower worker
+		t.Fatal(err)
+	}
+	save("+15005550006")
+	if again := listing(); !again.Since.Equal(first.Since) || !again.From.Equal(first.Until.Add(time.Minute)) {
+		t.Errorf("the same number again: %+v, first %+v", again, first)
+	}
+	save("+15005550007")
+	if other := listing(); !other.Since.After(first.Since) || other.From.Before(other.Since) {
+		t.Errorf("another number: %+v, first %+v", other, first)
+	}
+	save("")
+	if _, err := s.InboundListing(t.Context()); err != store.ErrNotFound {
+		t.Errorf("without a number: %v", err)
+	}
+	save("+15005550006")
+	if back := listing(); !back.Since.After(first.Since) {
+		t.Errorf("the first number is back: %+v", back)
+	}
+	if err := s.ForgetInboundPolicy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.InboundListing(t.Context()); err != store.ErrNotFound {
+		t.Errorf("after: %v", err)
 	}
 }
 

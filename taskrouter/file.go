@@ -321,6 +321,7 @@ func readFollowUps(v value, f *notify.FollowUps) {
 		"full":      {read: func(v value) { f.Full = readFollowUp(v) }},
 		"closed":    {read: func(v value) { f.Closed = readFollowUp(v) }},
 		"requested": {read: func(v value) { f.Requested = readFollowUp(v) }},
+		"missed":    {read: func(v value) { f.Missed = readFollowUp(v) }},
 	})
 }
 

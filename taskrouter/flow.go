@@ -7,15 +7,17 @@ import (
 	"github.com/todoku/todoku/notify"
 )
 
-// flowDefinition is what a Studio flow does (https://www.twilio.com/docs/studio/rest-api/v2/flow-definition): its widgets, in
-// the order in which they are drawn.
+// flowDefinition is what a Studio flow does (https://www.twilio.com/docs/studio/rest-api/v2/flow-definition): its
+// widgets, in the order in which they are drawn.
 type flowDefinition struct {
 	states []map[string]any
 }
 
 func (d *flowDefinition) add(name, kind string, properties map[string]any, transitions ...map[string]any) {
 	properties["offset"] = map[string]any{"x": 0, "y": 200 * len(d.states)}
-	d.states = append(d.states, map[string]any{"name": name, "type": kind, "properties": properties, "transitions": transitions})
+	d.states = append(d.states, map[string]any{
+		"name": name, "type": kind, "properties": properties, "transitions": transitions,
+	})
 }
 
 // trigger begins the flow: a call goes to the first widget.
@@ -26,8 +28,8 @@ func (d *flowDefinition) trigger(first string) {
 
 func (d *flowDefinition) json() string {
 	return compact(map[string]any{
-		"description": "Made by Todoku: change taskrouter.yaml, not this.", "initial_state": "Trigger", "states": d.states,
-		"flags": map[string]any{"allow_concurrent_calls": true},
+		"description":   "Made by Todoku: change taskrouter.yaml, not this.",
+		"initial_state": "Trigger", "states": d.states, "flags": map[string]any{"allow_concurrent_calls": true},
 	})
 }
 
@@ -39,8 +41,8 @@ func to(event, next string) map[string]any {
 	return map[string]any{"event": event, "next": next}
 }
 
-// definition is a Studio flow that greets and enqueues: Incoming Call, Say/Play, Enqueue Call. A call that cannot be enqueued
-// hears the words for when everybody is busy.
+// definition is a Studio flow that greets and enqueues: Incoming Call, Say/Play, Enqueue Call. A call that cannot be
+// enqueued hears the words for when everybody is busy.
 func (f *File) definition(urls URLs) string {
 	var d flowDefinition
 	policy := f.Calls.Policy
@@ -92,12 +94,13 @@ var (
 	}
 	voicemailSentences = []string{
 		"申し訳ございません。ただいまお電話をおつなぎできません。発信音のあとにお名前とご用件をお話しください。終わりましたら、シャープを押してください。",
-		"We are sorry, we cannot take your call right now. Please leave your name and a message after the tone, and press pound.",
+		"We are sorry, we cannot take your call right now. " +
+			"Please leave your name and a message after the tone, and press pound.",
 	}
 )
 
-// definition is a Studio flow that says so and may record a message, which is kept at Twilio: Incoming Call, Say/Play, Record
-// Voicemail.
+// definition is a Studio flow that says so and may record a message, which is kept at Twilio: Incoming Call, Say/Play,
+// Record Voicemail.
 func (a Away) definition() string {
 	say := a.Say
 	switch {

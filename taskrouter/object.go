@@ -117,7 +117,8 @@ func (f *File) Objects(urls URLs) ([]Object, error) {
 			"Status": "published", "Definition": f.Calls.Away.definition()}})
 		objects = append(objects, Object{Kind: Numbers, Name: f.Calls.Number, Fields: map[string]string{
 			"VoiceUrl": answers, "VoiceMethod": "POST",
-			"VoiceFallbackUrl": reference(Flows, fallback), "VoiceFallbackMethod": "POST", // not ours: it may be ours that fails
+			// The fallback is not ours: it may be ours that fails.
+			"VoiceFallbackUrl": reference(Flows, fallback), "VoiceFallbackMethod": "POST",
 			"StatusCallback": urls.VoiceStatus, "StatusCallbackMethod": "POST",
 			"VoiceApplicationSid": "", "TrunkSid": "", // either would be asked in the place of VoiceUrl
 		}})

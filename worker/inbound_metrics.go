@@ -32,6 +32,7 @@ func showFigures(f store.InboundFigures) {
 	}
 	for outcome, n := range map[string]int64{
 		"handled": f.Handled, "abandoned": f.Abandoned, "timed_out": f.TimedOut, "callback_requested": f.Callbacks, "turned_away": f.TurnedAway,
+		"missed": f.Missed,
 	} {
 		inboundEnded.WithLabelValues(outcome).Set(float64(n))
 	}

@@ -123,7 +123,7 @@ func TestACallWhoseWorkflowIsGoneIsFollowedByAnother(t *testing.T) {
 	}
 }
 
-// An operator is not asked to call somebody back whom another operator has spoken with meanwhile.
+// No operator is asked to call a caller back who has spoken with another operator meanwhile.
 func TestATaskOfCallingBackIsCanceledWhenTheCallerIsAnswered(t *testing.T) {
 	h := newHouse(t)
 	run := uuid.Must(uuid.NewV7())

@@ -21,7 +21,7 @@ import (
 // InboundCall is a call that came in, as the API shows it.
 type InboundCall struct {
 	ID             uuid.UUID           `json:"id" format:"uuid"`
-	State          notify.InboundState `json:"state" enum:"RECEIVED,WAITING,RESERVED,ANSWERED,FINISHED,CALLBACK_REQUESTED,TIMED_OUT,TURNED_AWAY,ABANDONED" doc:"RECEIVED: hears the greeting. WAITING: in the queue. RESERVED: an operator's phone rings. ANSWERED: speaks with an operator. The others are final: FINISHED spoke with an operator, ABANDONED hung up before."`
+	State          notify.InboundState `json:"state" enum:"RECEIVED,WAITING,RESERVED,ANSWERED,FINISHED,CALLBACK_REQUESTED,TIMED_OUT,TURNED_AWAY,ABANDONED,MISSED" doc:"RECEIVED: hears the greeting. WAITING: in the queue. RESERVED: an operator's phone rings. ANSWERED: speaks with an operator. The others are final: FINISHED spoke with an operator, ABANDONED hung up before, MISSED came in while Todoku could not be reached."`
 	From           *string             `json:"from" example:"*********5678" doc:"The caller's number, or what the caller showed; masked unless the key has the scope pii."`
 	To             *string             `json:"to" example:"+81501234567" doc:"The number that was called."`
 	OperatorSID    *string             `json:"operator_sid" example:"WK00000000000000000000000000000001" doc:"The TaskRouter worker who answered, or whose phone rings."`
@@ -35,11 +35,11 @@ type InboundCall struct {
 	WaitSeconds    *float64            `json:"wait_seconds" doc:"From the queue to an operator, or to the end; null while it waits."`
 	TalkSeconds    *float64            `json:"talk_seconds" doc:"From an operator to the end; null without either."`
 	FollowUp       *string             `json:"follow_up" example:"sms" doc:"What is done about a caller who spoke with nobody: none, sms, call or task; null until that is decided."`
-	FollowUpReason *string             `json:"follow_up_reason" example:"the caller showed no number that can be called" doc:"Why nothing is done, or something else than was wanted."`
+	FollowUpReason *string             `json:"follow_up_reason" example:"the caller showed no number that can be called" doc:"Why nothing is done, or something else than was wanted. already_spoken: an operator has spoken with the caller in another call. already_followed_up: the caller got a follow-up within the last 24 hours. hourly_budget: as many callers got one within the hour as may. too_late: a missed call was found more than 24 hours after its end. Others are a sentence, or why the number may not be reached."`
 	NotificationID *string             `json:"notification_id" format:"uuid" doc:"The SMS or call that is sent to the caller."`
 	TaskSID        *string             `json:"follow_up_task_sid" doc:"The TaskRouter task of calling back."`
 	FollowedUpAt   *time.Time          `json:"followed_up_at"`
-	CreatedAt      time.Time           `json:"created_at" doc:"When it was first heard of."`
+	CreatedAt      time.Time           `json:"created_at" doc:"When it was first heard of: of a missed call, when it was found."`
 	UpdatedAt      time.Time           `json:"updated_at"`
 	CallSID        string              `json:"call_sid" example:"CA00000000000000000000000000000001"`
 	QueueTaskSID   *string             `json:"task_sid" example:"WT00000000000000000000000000000001" doc:"Its TaskRouter task."`
@@ -57,8 +57,8 @@ type InboundCallPage struct {
 type InboundEvent struct {
 	At           time.Time          `json:"at" doc:"When it happened, by Twilio's clock where it tells."`
 	RecordedAt   time.Time          `json:"recorded_at" doc:"When we were told."`
-	Kind         string             `json:"kind" example:"reservation.accepted" doc:"In Twilio's words."`
-	Meaning      notify.InboundWord `json:"meaning" example:"answered" doc:"received, waiting, holding, ringing, reserved, released, answered, finished, hung_up, turned_away, timed_out, callback_requested, callback_task or noted."`
+	Kind         string             `json:"kind" example:"reservation.accepted" doc:"In Twilio's words; poll and a status: found when Twilio was asked."`
+	Meaning      notify.InboundWord `json:"meaning" example:"answered" doc:"received, waiting, holding, ringing, reserved, released, answered, wrap_up, finished, hung_up, missed, turned_away, timed_out, callback_requested, callback_task or noted. wrap_up: an operator has ended, and another one may still talk. missed: found in Twilio's list, and nobody of us was asked what to do with it."`
 	Source       notify.Source      `json:"source" enum:"webhook,poll" doc:"How we learnt it: Twilio told it, or we asked."`
 	OperatorSID  *string            `json:"operator_sid"`
 	OperatorName *string            `json:"operator_name"`

@@ -33,6 +33,7 @@ type InboundLately struct {
 	TimedOut                int64   `json:"timed_out" doc:"Left the queue because nobody answered in time."`
 	CallbackRequested       int64   `json:"callback_requested" doc:"Asked to be called back."`
 	TurnedAway              int64   `json:"turned_away" doc:"Heard a message and were not let into the queue."`
+	Missed                  int64   `json:"missed" doc:"Came in while Todoku could not be reached, and were found afterwards."`
 	FollowedUp              int64   `json:"followed_up" doc:"Got an SMS, a call or a task of calling back."`
 	ServiceLevel            float64 `json:"service_level" minimum:"0" maximum:"1" doc:"The share of calls that were answered within the threshold, of those that were answered or left the queue unanswered; 1 when there were none."`
 	ServiceThresholdSeconds float64 `json:"service_threshold_seconds"`
@@ -71,7 +72,7 @@ func (a *API) inboundStatistics(ctx context.Context, in *struct {
 		Now: InboundNow{f.Received, f.Waiting, f.Reserved, f.Answered, seconds(f.LongestWait)},
 		Lately: InboundLately{
 			WithinMinutes: in.WithinMinutes, Calls: f.Calls, Offered: f.Offered, Handled: f.Handled, Abandoned: f.Abandoned, TimedOut: f.TimedOut,
-			CallbackRequested: f.Callbacks, TurnedAway: f.TurnedAway, FollowedUp: f.FollowedUp,
+			CallbackRequested: f.Callbacks, TurnedAway: f.TurnedAway, Missed: f.Missed, FollowedUp: f.FollowedUp,
 			ServiceLevel: f.ServiceLevel(), ServiceThresholdSeconds: seconds(policy.ServiceThreshold()), AbandonmentRate: f.AbandonmentRate(),
 			AverageSpeedOfAnswer: seconds(f.AverageAnswer), AverageTalkSeconds: seconds(f.AverageTalk),
 		},

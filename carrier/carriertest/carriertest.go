@@ -6,8 +6,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/simulator"
@@ -58,6 +60,31 @@ func (w *Twilio) Stats() (s Stats) {
 		w.t.Fatal(err)
 	}
 	return s
+}
+
+// Caller is somebody who rang, as /_simulator/inbound shows it.
+type Caller struct {
+	SID      string
+	EndedAt  *time.Time              `json:"ended_at"`
+	Requests []struct{ Path string } // for documents, and the status callback
+}
+
+// Ring lets people call, in the simulator's own words, and waits until everybody who ever called has hung up.
+func (w *Twilio) Ring(callers string) []Caller {
+	w.t.Helper()
+	w.steer(http.MethodPost, "inbound", callers)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		var seen struct{ Items []Caller }
+		if err := json.Unmarshal(w.steer(http.MethodGet, "inbound", ""), &seen); err != nil {
+			w.t.Fatal(err)
+		}
+		if len(seen.Items) > 0 && !slices.ContainsFunc(seen.Items, func(c Caller) bool { return c.EndedAt == nil }) {
+			return seen.Items
+		}
+		if time.Now().After(end) {
+			w.t.Fatalf("not all of %d calls are over", len(seen.Items))
+		}
+	}
 }
 
 func (w *Twilio) steer(method, name, body string) []byte {
