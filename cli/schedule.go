@@ -183,7 +183,7 @@ func newScheduleTrigger() *cobra.Command {
 	return scheduleCommand("trigger ID", "Run a schedule now, whether or not it is due or active",
 		"Run a schedule now, whether or not it is due or active. Everybody on its list gets a message, each time.", "  todoku schedule trigger 1",
 		func(cmd *cobra.Command, c *client, path string) error {
-			q := asking{method: http.MethodPost, path: path + "/trigger", key: uuid.NewString(), repeatable: true}
+			q := asking{method: http.MethodPost, path: path + "/trigger", key: uuid.NewString(), repeatable: true, endless: true}
 			return printAnswer(cmd, c, q, func(out io.Writer, r v1.ScheduleRun) error {
 				_, err := fmt.Fprintf(out, "it runs as batch %s\nNext: todoku batch show %s\n", valueOf(r.BatchID), valueOf(r.BatchID))
 				return err

@@ -111,6 +111,12 @@ func (s *Store) Ready(ctx context.Context) error {
 	return s.pool.lacks()
 }
 
+// IsTimeLimit reports whether err says that a statement was ended because its time was over. A database that
+// cannot be connected to in that time is an outage.
+func IsTimeLimit(err error) bool {
+	return postgres.Find(err) == postgres.TimedOut && !errors.As(err, new(*pgconn.ConnectError))
+}
+
 // IsOutage reports whether err says that the database cannot serve just now, so that the same call may
 // succeed later. Nothing is known of what a statement that failed so has done.
 func IsOutage(err error) bool { return postgres.Find(err) != "" || errors.Is(err, ErrStandby) }

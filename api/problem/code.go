@@ -111,6 +111,7 @@ const (
 const (
 	Internal            Code = "internal_error"
 	DatabaseUnavailable Code = "database_unavailable"
+	TimeLimit           Code = "time_limit"
 	UploadsBusy         Code = "uploads_busy"
 	ReadsBusy           Code = "reads_busy"
 	Stopping            Code = "stopping"
@@ -272,6 +273,7 @@ var Codes = []Entry{
 	{UploadsBusy, http.StatusServiceUnavailable, "Too much is being uploaded", "Try again after the seconds in Retry-After."},
 	{ReadsBusy, http.StatusServiceUnavailable, "Too much is being read", "Try again after the seconds in Retry-After, and ask less often."},
 	{DatabaseUnavailable, http.StatusServiceUnavailable, "The database cannot be reached", "Try again after the seconds in Retry-After."},
+	{TimeLimit, http.StatusServiceUnavailable, "The request reached its time limit", "Try again after the seconds in Retry-After, with the same Idempotency-Key; if it stays, ask for less at once."},
 	{Stopping, http.StatusServiceUnavailable, "This process is being stopped", "Try again after the seconds in Retry-After: another one answers then."},
 }
 

@@ -58,6 +58,13 @@ func UnavailableBecause(reason string) *Problem {
 		WithHeader("Retry-After", strconv.Itoa(int(RetryAfter/time.Second)))
 }
 
+// TookTooLong says that the request was ended by a time limit of ours while the database was at work.
+func TookTooLong() *Problem {
+	return New(TimeLimit, "the request took longer than it may, and was ended: try again in a few seconds, with the same "+
+		"Idempotency-Key where it has one; if it stays, ask for less at once, or see whether the database is busy").
+		WithHeader("Retry-After", strconv.Itoa(int(RetryAfter/time.Second)))
+}
+
 // Leaving says that the process is being stopped; by the time the caller asks again, another one runs.
 func Leaving() *Problem {
 	return New(Stopping, "this process is being stopped: send the request again in a second").WithHeader("Retry-After", "1")

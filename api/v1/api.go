@@ -117,6 +117,10 @@ func (a *API) fail(ctx context.Context, err error) error {
 	if answer, ok := errors.AsType[*problem.Problem](err); ok {
 		return answer
 	}
+	if store.IsTimeLimit(err) {
+		a.Logger.WarnContext(ctx, "request ended by its time limit", "error", err)
+		return problem.TookTooLong()
+	}
 	if store.IsOutage(err) {
 		a.Logger.WarnContext(ctx, "database unavailable", "error", err)
 		return problem.UnavailableBecause(store.Outage(err))

@@ -35,6 +35,7 @@ var shownElsewhere = map[problem.Code]string{
 	problem.MethodNotAllowed:     "api",
 	problem.Internal:             "api",
 	problem.DatabaseUnavailable:  "TestWithoutItsDatabaseTheAPISaysSo",
+	problem.TimeLimit:            "TestALargeScheduleMayBeTriggeredForLong",
 	problem.Stopping:             "api",
 	problem.AlreadyClaimed:       "TestTimesChangeUntilTheFirstClaim",
 	problem.AlreadySent:          "TestCancelSaysHowFarItHasCome",

@@ -525,3 +525,34 @@ func TestWhatIsSentWithATemplateThatIsArchivedAtThatMomentIsRefused(t *testing.T
 		})
 	}
 }
+
+func TestALargeScheduleMayBeTriggeredForLong(t *testing.T) {
+	t.Parallel()
+	a := clinic(t)
+	at := createSchedule(t, a, `, "execution_time": "10:30"`).Header.Get("Location")
+	db, err := pgx.Connect(t.Context(), a.Settings.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close(context.Background())
+	busy, err := db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := busy.Exec(t.Context(), `LOCK TABLE list_members`); err != nil {
+		t.Fatal(err)
+	}
+	triggered := make(chan apitest.Answer, 1)
+	go func() { triggered <- a.Do("POST", at+"/trigger", "") }()
+	read := a.Do("GET", lists+"/1/members", "")
+	if read.Status != http.StatusServiceUnavailable || read.Code() != "time_limit" || read.Header.Get("Retry-After") != "5" {
+		t.Errorf("a read that waits longer than it may = %d %s, Retry-After %q", read.Status, read.Text, read.Header.Get("Retry-After"))
+	}
+	time.Sleep(time.Second) // the trigger began at the same time as the read
+	if err := busy.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if run := <-triggered; run.Status != http.StatusAccepted {
+		t.Errorf("the trigger = %d %s", run.Status, run.Text)
+	}
+}
