@@ -22,23 +22,31 @@ func (a *Activities) CompareBatch(ctx context.Context, check uuid.UUID) error {
 	stopBeating := heartbeat(ctx)
 	defer stopBeating()
 
+	err := a.compareBatch(ctx, check)
+	if failure, ok := errors.AsType[*carrier.Error](err); ok { // shown until a later try succeeds
+		err = errors.Join(err, a.Store.NoteCarrierCheckError(detached(ctx), check, failure.Error()))
+	}
+	return finalIfGone(err)
+}
+
+func (a *Activities) compareBatch(ctx context.Context, check uuid.UUID) error {
 	c, err := a.Store.BeginComparison(ctx, check)
 	if err != nil {
-		return finalIfGone(err)
+		return err
 	}
 	defer c.Close()
 	var missing []string
 	if c.Window != nil {
 		for until := c.Window.Until.Add(listGap); !until.IsZero(); {
 			if until, err = a.collect(ctx, c, until); err != nil {
-				return finalIfGone(err)
+				return err
 			}
 		}
 		if missing, err = a.askForAbsent(ctx, c); err != nil {
-			return finalIfGone(err)
+			return err
 		}
 	}
-	return finalIfGone(c.End(ctx, missing))
+	return c.End(ctx, missing)
 }
 
 // finalIfGone ends the activity for good when its check has ended, or another one has taken its place.

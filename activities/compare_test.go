@@ -3,6 +3,8 @@ package activities_test
 import (
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
 )
@@ -196,5 +199,42 @@ func TestACheckThatWasReplacedOrGivenUpIsNotMade(t *testing.T) {
 	}
 	if ended, err := b.Store.CarrierCheck(t.Context(), batch.ID); err != nil || ended.Failure == nil {
 		t.Errorf("the check is %+v, error %v: want to know why it failed", ended, err)
+	}
+}
+
+func TestACheckWhoseListFailsSaysWhy(t *testing.T) {
+	b := newBench(t)
+	b.behave(lostCallbacks + `}`)
+	batch, _ := b.sendBatch(2)
+	check, err := b.Store.RequestCarrierCheck(t.Context(), batch.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte(`{"code": 20003, "message": "Authenticate", "status": 401}`))
+	}))
+	t.Cleanup(refuses.Close)
+	broken, err := carrier.New(carrier.Options{AccountSID: testAccount, AuthToken: "wrong", APIURL: refuses.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broken.Close)
+	works := b.Carrier
+	b.Carrier = broken
+	if err := b.CompareBatch(t.Context(), check.ID); err == nil {
+		t.Error("the check was made though the list failed")
+	}
+	check, err = b.Store.CarrierCheck(t.Context(), batch.ID)
+	if err != nil || check.EndedAt != nil || check.Failure == nil || !strings.Contains(*check.Failure, "20003") {
+		t.Errorf("the check is %+v, error %v: want it to go on, with the last error", check, err)
+	}
+	b.Carrier = works
+	if err := b.CompareBatch(t.Context(), check.ID); err != nil {
+		t.Fatal(err)
+	}
+	if check, err = b.Store.CarrierCheck(t.Context(), batch.ID); err != nil || check.EndedAt == nil || check.Failure != nil {
+		t.Errorf("the check is %+v, error %v: want it finished, without an error", check, err)
 	}
 }

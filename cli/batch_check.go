@@ -95,6 +95,9 @@ func printCheck(out io.Writer, check v1.CarrierCheck, zone *time.Location) error
 		if check.Failure != nil {
 			text += ": " + *check.Failure
 		}
+		if check.LastError != nil {
+			text += "; the last try failed: " + *check.LastError
+		}
 		_, err := fmt.Fprintln(out, clean(text))
 		return err
 	}

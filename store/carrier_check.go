@@ -22,7 +22,7 @@ type CarrierCheck struct {
 	RequestedAt   time.Time
 	StartedAt     *time.Time
 	EndedAt       *time.Time
-	Failure       *string // why it ended without a result
+	Failure       *string // why it ended without a result, or why it could not be made yet
 	Compared      int32   // notifications of the batch that the carrier has accepted, by the ledger
 	Listed        int32   // sends that the carrier showed
 	Unverified    int32   // notifications that its list lacks and that were not asked for one by one
@@ -132,6 +132,17 @@ func (s *Store) MarkCarrierCheckStarted(ctx context.Context, id uuid.UUID) error
 		WHERE id = $1 AND started_at IS NULL`, id)
 	if err != nil {
 		return fmt.Errorf("mark a carrier check started: %w", err)
+	}
+	return nil
+}
+
+// NoteCarrierCheckError notes why a check could not be made yet. The check goes on.
+func (s *Store) NoteCarrierCheckError(ctx context.Context, id uuid.UUID, why string) error {
+	_, err := s.pool.Exec(ctx, `
+		UPDATE carrier_checks SET failure = $2, alive_at = clock_timestamp()
+		WHERE id = $1 AND ended_at IS NULL`, id, why)
+	if err != nil {
+		return fmt.Errorf("note the error of a carrier check: %w", err)
 	}
 	return nil
 }

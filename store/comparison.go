@@ -175,7 +175,7 @@ func (c *Comparison) Absent(ctx context.Context, limit int) ([]string, error) {
 // taken the place of this one.
 func (c *Comparison) End(ctx context.Context, missing []string) error {
 	err := pgx.BeginFunc(ctx, c.conn, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `UPDATE carrier_checks SET ended_at = clock_timestamp() WHERE id = $1 AND ended_at IS NULL`, c.check)
+		tag, err := tx.Exec(ctx, `UPDATE carrier_checks SET ended_at = clock_timestamp(), failure = NULL WHERE id = $1 AND ended_at IS NULL`, c.check)
 		if err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ type CarrierCheck struct {
 	RequestedAt time.Time           `json:"requested_at"`
 	FinishedAt  *time.Time          `json:"finished_at"`
 	Failure     *string             `json:"failure" doc:"Why it failed."`
+	LastError   *string             `json:"last_error" doc:"While it runs: why the last try could not be made. It is tried again for two hours."`
 	Compared    int32               `json:"compared" doc:"Notifications of the batch that Twilio has accepted, by the ledger."`
 	Listed      int32               `json:"listed" doc:"Sends that Twilio showed: all of the channel in the time in which the batch was sent."`
 	Unverified  int32               `json:"unverified" doc:"Notifications that Twilio's list lacks and that are too many to be asked for one by one."`
@@ -91,19 +92,19 @@ func (a *API) carrierCheck(ctx context.Context, in *batchInput) (*carrierCheckOu
 func (a *API) showCarrierCheck(ctx context.Context, c store.CarrierCheck) (*carrierCheckOutput, error) {
 	workflow := store.CarrierCheckWorkflowID(c.ID)
 	shown := CarrierCheck{
-		BatchID: c.BatchID, State: "waiting", RequestedAt: c.RequestedAt, FinishedAt: c.EndedAt, Failure: c.Failure,
+		BatchID: c.BatchID, State: "waiting", RequestedAt: c.RequestedAt, FinishedAt: c.EndedAt,
 		Compared: c.Compared, Listed: c.Listed, Unverified: c.Unverified,
 		Counts:      CarrierCheckCounts{SecondSID: c.SecondSIDs, ExtraAtCarrier: c.Extra, MissingAtCarrier: c.Missing, StatusDiffers: c.StatusDiffers},
 		Differences: []CarrierDifference{}, WorkflowID: workflow, WorkflowURL: known(a.Starter.WorkflowURL(workflow)),
 	}
 	switch {
-	case c.Failure != nil:
-		shown.State = "failed"
+	case c.EndedAt != nil && c.Failure != nil:
+		shown.State, shown.Failure = "failed", c.Failure
 	case c.EndedAt != nil:
 		agrees := c.Differences() == 0 && c.Unverified == 0
 		shown.State, shown.Agrees = "finished", &agrees
 	case c.StartedAt != nil:
-		shown.State = "running"
+		shown.State, shown.LastError = "running", c.Failure
 	}
 	if c.Differences() == 0 {
 		return &carrierCheckOutput{shown}, nil
