@@ -39,7 +39,7 @@ on; the same number with the same values twice gets one. --dry-run accepts nothi
 
 The command shows how far the batch has come until all of it is final; stopping the command does not
 stop the batch. It ends with exit code 0 only if nothing of the batch failed or stayed unknown. With
---detach, or --json, it ends when the batch is accepted.
+--json it prints the batch as it is in the end. With --detach it ends when the batch is accepted.
 
 While the API is away, the command asks again a few times, under one Idempotency-Key, so nobody gets two.
 With --idempotency-key of your own that also holds for running the command again.`,
@@ -101,7 +101,7 @@ With --idempotency-key of your own that also holds for running the command again
 				return previewBatch(cmd, c, request)
 			}
 			request.key = cmp.Or(key, uuid.NewString())
-			return sendBatch(cmd, c, request, !detach && !wantsJSON(cmd))
+			return sendBatch(cmd, c, request, !detach)
 		},
 	}
 	cmd.Flags().StringVar(&csv, "csv", "", "the `file` of recipients; - reads it from standard input")
@@ -195,6 +195,13 @@ func sendBatch(cmd *cobra.Command, c *client, request asking, follow bool) error
 	if err != nil {
 		return err
 	}
+	if follow && wantsJSON(cmd) {
+		last, err := followBatch(cmd.Context(), c, accepted, newProgress(io.Discard))
+		if err != nil && !errors.Is(err, errToldAlready) {
+			return err
+		}
+		return errors.Join(last.print(cmd, nil), err)
+	}
 	err = accepted.print(cmd, func(out io.Writer, b v1.Batch) error {
 		text := fmt.Sprintf("%d are accepted: batch %s\n", b.Total, b.ID)
 		switch {
@@ -212,37 +219,39 @@ func sendBatch(cmd *cobra.Command, c *client, request asking, follow bool) error
 	if err != nil || !follow {
 		return err
 	}
-	return followBatch(cmd.Context(), c, accepted.Value, newProgress(cmd.OutOrStdout()))
+	_, err = followBatch(cmd.Context(), c, accepted, newProgress(cmd.OutOrStdout()))
+	return err
 }
 
 // Pauses between two looks at a batch that is followed.
 const followInterval = time.Second
 
-// followBatch shows how far the batch has come until nothing of it changes any more. An API that is
-// away for a while does not end it.
-func followBatch(ctx context.Context, c *client, b v1.Batch, show *progress) error {
+// followBatch shows how far the batch has come until nothing of it changes any more, and returns it as it is
+// then; the error is errToldAlready where not all of it succeeded. An API that is away for a while does not end it.
+func followBatch(ctx context.Context, c *client, b reply[v1.Batch], show *progress) (reply[v1.Batch], error) {
 	for {
-		show.update(b)
-		if left := b.Counts.Accepted + b.Counts.Held + b.Counts.Sending + b.Counts.Pending; left == 0 {
+		show.update(b.Value)
+		counts := b.Value.Counts
+		if left := counts.Accepted + counts.Held + counts.Sending + counts.Pending; left == 0 {
 			show.end()
-			if b.State == store.BatchCanceled || b.Counts.Failed+b.Counts.Unknown > 0 {
-				return errToldAlready
+			if b.Value.State == store.BatchCanceled || counts.Failed+counts.Unknown > 0 {
+				return b, errToldAlready
 			}
-			return nil
+			return b, nil
 		}
 		select {
 		case <-ctx.Done():
 			show.end()
-			return fmt.Errorf("interrupted, but the batch goes on: todoku batch show %s", b.ID)
+			return b, fmt.Errorf("interrupted, but the batch goes on: todoku batch show %s", b.Value.ID)
 		case <-time.After(followInterval):
 		}
-		seen, err := call[v1.Batch](ctx, c, http.MethodGet, "/batches/"+b.ID.String(), nil)
+		seen, err := call[v1.Batch](ctx, c, http.MethodGet, "/batches/"+b.Value.ID.String(), nil)
 		switch {
 		case ctx.Err() != nil, passing(err):
 			continue
 		case err != nil:
-			return err
+			return b, err
 		}
-		b = seen.Value
+		b = seen
 	}
 }

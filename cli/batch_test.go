@@ -38,6 +38,20 @@ func TestAFileIsSentAndFollowed(t *testing.T) {
 	}
 }
 
+func TestABatchWhoseRowsFailedEndsWithOneAlsoAsJSON(t *testing.T) {
+	term := newTerminal(t)
+	term.writeFile("r.csv", "to,name\n090-1234-5678,x\n")
+	answers := []answer{says(202, batch("running", `"accepted":3`)), says(200, batch("finished", `"failed":3`))}
+	standInAPI(t, append(answers, answers...)...)
+	code, out, errOut := term.run("batch", "send", "--csv", "r.csv", "--template", "3", "--json")
+	if code != exitFailed || !strings.Contains(out, `"failed": 3`) || strings.Contains(out, `"accepted": 3`) || errOut != "" {
+		t.Errorf("it ends with %d, prints\n%s\nand says\n%s\nwant 1 and the finished batch", code, out, errOut)
+	}
+	if code, out, _ := term.run("batch", "send", "--csv", "r.csv", "--template", "3", "--json", "--detach"); code != 0 || !strings.Contains(out, `"accepted": 3`) {
+		t.Errorf("with --detach it ends with %d and prints\n%s", code, out)
+	}
+}
+
 func TestAFileOfWhichNothingCanBeSentNamesItsRows(t *testing.T) {
 	term := newTerminal(t)
 	term.writeFile("r.csv", "to,time\n1,25:00\n")
