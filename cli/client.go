@@ -106,6 +106,15 @@ func once(method, path string, body any) asking {
 	return asking{method: method, path: path, body: body, repeatable: method == http.MethodGet || method == http.MethodPatch}
 }
 
+// printChange reads what is at the path, and changes it unless somebody else does at this moment.
+func printChange[T any](cmd *cobra.Command, c *client, path string, change any, forPeople func(io.Writer, T) error) error {
+	found, err := call[T](cmd.Context(), c, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	return printAnswer(cmd, c, asking{method: http.MethodPatch, path: path, body: change, etag: found.etag}, forPeople)
+}
+
 // printAnswer asks and prints what is answered.
 func printAnswer[T any](cmd *cobra.Command, c *client, q asking, forPeople func(io.Writer, T) error) error {
 	answer, err := ask[T](cmd.Context(), c, q)

@@ -93,7 +93,7 @@ func newListShow() *cobra.Command {
 func newListRename() *cobra.Command {
 	var name string
 	cmd := lists.command("rename ID --name NAME", "Rename a list", "  todoku list rename 1 --name 'Sunday patients'", func(cmd *cobra.Command, c *client, path string) error {
-		return printAnswer(cmd, c, once(http.MethodPatch, path, map[string]string{"name": name}), func(out io.Writer, l v1.List) error {
+		return printChange(cmd, c, path, map[string]string{"name": name}, func(out io.Writer, l v1.List) error {
 			_, err := fmt.Fprintf(out, "list %d is called %s\n", l.ID, clean(l.Name))
 			return err
 		})

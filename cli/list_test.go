@@ -15,7 +15,7 @@ const (
 func TestListsAreMadeShownRenamedAndDeleted(t *testing.T) {
 	term := newTerminal(t)
 	requests := standInAPI(t, says(201, patients), says(200, `{"items":[`+patients+`],"next_cursor":"a+b"}`), says(200, `{"items":[],"next_cursor":null}`),
-		says(200, patients), says(200, patients), answer{status: 204}, answer{status: 204})
+		says(200, patients), says(200, patients), says(200, patients), answer{status: 204}, answer{status: 204})
 	for _, step := range []struct{ args, says, asks string }{
 		{"create --name 土曜日", "todoku list import 1 --csv FILE", "POST /api/v1/lists"},
 		{"list --phone 5678", "1   2        土曜日", "GET /api/v1/lists?cursor=a%2Bb&limit=200&phone=5678"},

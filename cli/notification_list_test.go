@@ -98,11 +98,13 @@ func TestRescheduleMovesTheTime(t *testing.T) {
 
 func TestTemplateUpdateSaysTheVersion(t *testing.T) {
 	term := newTerminal(t)
-	requests := standInAPI(t, says(200, reminder))
+	read := says(200, reminder)
+	read.etag = `"3"`
+	requests := standInAPI(t, read)
 	if out := term.succeeds("template", "update", "1", "--body", "{{name}}様"); out != "template 1 is changed: version 2\n" {
 		t.Errorf("it prints %q", out)
 	}
-	if r := (*requests)[0]; r.Method != "PATCH" || r.Path != "/api/v1/templates/1" || len(r.Body) != 1 || r.Body["body"] != "{{name}}様" {
+	if r := (*requests)[1]; r.Method != "PATCH" || r.Path != "/api/v1/templates/1" || r.ifMatch != `"3"` || len(r.Body) != 1 || r.Body["body"] != "{{name}}様" {
 		t.Errorf("asked %+v", r)
 	}
 }

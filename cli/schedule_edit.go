@@ -118,11 +118,7 @@ time, one of the two is told so, and can look at what it is now.`,
 			if len(change) == 0 {
 				return usageErrorf("what to change is missing: give --time TIME, or another flag")
 			}
-			found, err := call[v1.Schedule](cmd.Context(), c, http.MethodGet, path, nil)
-			if err != nil {
-				return err
-			}
-			return printAnswer(cmd, c, asking{method: http.MethodPatch, path: path, body: change, etag: found.etag}, func(out io.Writer, s v1.Schedule) error {
+			return printChange(cmd, c, path, change, func(out io.Writer, s v1.Schedule) error {
 				_, err := fmt.Fprintf(out, "schedule %d is changed; next run: %s\n", s.ID, nextRun(s))
 				return err
 			})

@@ -114,7 +114,7 @@ Notifications that were accepted before keep the version that they were accepted
 			if err != nil {
 				return err
 			}
-			return printAnswer(cmd, c, once(http.MethodPatch, path, change), func(out io.Writer, t v1.Template) error {
+			return printChange(cmd, c, path, change, func(out io.Writer, t v1.Template) error {
 				_, err := fmt.Fprintf(out, "template %d is changed: version %d\n", t.ID, t.Version)
 				return err
 			})

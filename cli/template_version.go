@@ -89,7 +89,7 @@ func newTemplateDelete() *cobra.Command {
 
 func newTemplateArchive(use, short string, archived bool) *cobra.Command {
 	return templates.command(use+" ID", short, "  todoku template "+use+" 1", func(cmd *cobra.Command, c *client, path string) error {
-		return printAnswer(cmd, c, once(http.MethodPatch, path, map[string]bool{"archived": archived}), printArchived)
+		return printChange(cmd, c, path, map[string]bool{"archived": archived}, printArchived)
 	})
 }
 

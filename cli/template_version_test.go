@@ -24,7 +24,8 @@ func TestVersionsAreListedAndCompared(t *testing.T) {
 func TestTemplatesAreDeletedArchivedAndRestored(t *testing.T) {
 	term := newTerminal(t)
 	archived := strings.Replace(reminder, `"id":1`, `"id":1,"archived_at":"2026-04-02T01:00:00Z"`, 1)
-	requests := standInAPI(t, answer{status: 204}, says(200, archived), says(200, archived), says(200, reminder), says(200, `{"items":[`+archived+`],"next_cursor":null}`), says(200, archived))
+	requests := standInAPI(t, answer{status: 204}, says(200, archived),
+		says(200, reminder), says(200, archived), says(200, archived), says(200, reminder), says(200, `{"items":[`+archived+`],"next_cursor":null}`), says(200, archived))
 	for _, step := range []struct{ args, says string }{
 		{"delete 1", "the template is deleted"},
 		{"delete 1", "template 1 is archived"},
@@ -37,10 +38,10 @@ func TestTemplatesAreDeletedArchivedAndRestored(t *testing.T) {
 			t.Errorf("template %s says\n%s, want %q", step.args, out, step.says)
 		}
 	}
-	if got := (*requests)[3].Body["archived"]; got != false {
+	if got := (*requests)[5].Body["archived"]; got != false {
 		t.Errorf("restored with archived %v", got)
 	}
-	if got := (*requests)[4].Path; got != "/api/v1/templates?archived=true&limit=200" {
+	if got := (*requests)[6].Path; got != "/api/v1/templates?archived=true&limit=200" {
 		t.Errorf("asked for %s", got)
 	}
 }
@@ -53,7 +54,7 @@ func TestKindsAreGivenByFlags(t *testing.T) {
 	if got := (*requests)[0].Body["kinds"].(map[string]any)["time"]; got != "time" {
 		t.Errorf("created with %v", got)
 	}
-	if got := (*requests)[1].Body; len(got) != 1 || got["kinds"].(map[string]any)["time"] != "number" {
+	if got := (*requests)[2].Body; len(got) != 1 || got["kinds"].(map[string]any)["time"] != "number" {
 		t.Errorf("updated with %v", got)
 	}
 	if code, _, errOut := term.run("template", "update", "1", "--kind", "time=clock"); code != exitUsage || !strings.Contains(errOut, "text, number, date or time") {

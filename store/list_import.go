@@ -79,7 +79,7 @@ func importMembers(ctx context.Context, tx pgx.Tx, in MembersImport) (done Impor
 	l := &done.List
 	keep := in.Replace && in.Keep != nil && in.Keep()
 	err = tx.QueryRow(ctx, mergeMembersSQL, in.ListID, in.Replace, keep).Scan(
-		&l.ID, &l.Name, &l.Members, &l.CreatedAt, &l.UpdatedAt, &done.Added, &done.Changed, &done.Unchanged, &done.Removed, &done.Kept, &done.Duplicates)
+		&l.ID, &l.Name, &l.Members, &l.CreatedAt, &l.UpdatedAt, &l.Revision, &done.Added, &done.Changed, &done.Unchanged, &done.Removed, &done.Kept, &done.Duplicates)
 	if err == nil && l.Members > MaxListMembers {
 		err = ErrListFull
 	}

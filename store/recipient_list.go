@@ -18,14 +18,23 @@ type RecipientList struct {
 	Members   int32
 	CreatedAt time.Time
 	UpdatedAt time.Time // of the name or the members
+	Revision  int32     // counts changes of the name, from 1
 }
 
-const listColumns = `l.id, l.name, l.members_count, l.created_at, l.updated_at`
+const listColumns = `l.id, l.name, l.members_count, l.created_at, l.updated_at, l.revision`
 
-// RenameList gives a list another name. The error is ErrNotFound or ErrNameTaken.
-func (s *Store) RenameList(ctx context.Context, id int64, name string) (RecipientList, error) {
+// RenameList gives a list another name. The error is ErrNotFound, ErrStale where it was changed since the
+// revision, or ErrNameTaken.
+func (s *Store) RenameList(ctx context.Context, id int64, revision int32, name string) (RecipientList, error) {
 	l, err := one(ctx, s, pgx.RowToStructByPos[RecipientList], `
-		UPDATE lists l SET name = $2, updated_at = now() WHERE l.id = $1 RETURNING `+listColumns, id, name)
+		UPDATE lists l SET name = $3, updated_at = now(), revision = l.revision + 1
+		WHERE l.id = $1 AND l.revision = $2
+		RETURNING `+listColumns, id, revision, name)
+	if errors.Is(err, ErrNotFound) {
+		if _, err = s.RecipientList(ctx, id); err == nil {
+			err = ErrStale
+		}
+	}
 	return l, listError("rename list", err)
 }
 

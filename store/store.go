@@ -114,7 +114,7 @@ func (s *Store) Ready(ctx context.Context) error {
 // IsTimeLimit reports whether err says that a statement was ended because its time was over. A database that
 // cannot be connected to in that time is an outage.
 func IsTimeLimit(err error) bool {
-	return postgres.Find(err) == postgres.TimedOut && !errors.As(err, new(*pgconn.ConnectError))
+	return errors.Is(err, context.DeadlineExceeded) && !errors.As(err, new(*pgconn.ConnectError))
 }
 
 // IsOutage reports whether err says that the database cannot serve just now, so that the same call may

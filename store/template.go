@@ -27,6 +27,7 @@ type Template struct {
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 	ArchivedAt *time.Time // nothing new is sent with it
+	Revision   int32      // counts changes by people, from 1
 }
 
 // TemplateText is what a version of a template never changes.
@@ -44,7 +45,7 @@ func (t TemplateText) kinds() map[string]notify.ParamKind {
 	return t.Kinds
 }
 
-const templateColumns = `t.id, t.name, t.channel::text, v.version, v.body, v.params, v.kinds, t.created_at, t.updated_at, t.archived_at`
+const templateColumns = `t.id, t.name, t.channel::text, v.version, v.body, v.params, v.kinds, t.created_at, t.updated_at, t.archived_at, t.revision`
 
 // CreateTemplate adds a template with its first version. The error is ErrNameTaken when the name is
 // that of another template that is not archived.
@@ -68,10 +69,13 @@ type TemplateRevision struct {
 	Archived *bool         // false: it is brought back
 }
 
+// AnyRevision changes a row whatever its revision is.
+const AnyRevision int32 = 0
+
 // ReviseTemplate makes the whole change or, where it returns an error, nothing of it. The error is
-// ErrNotFound; ErrNameTaken; ErrArchived where the template is archived and is not brought back, so that
-// its name and text stay; or ErrInUse where it is to be archived and TemplateUsers names any.
-func (s *Store) ReviseTemplate(ctx context.Context, id int64, next TemplateRevision) (t Template, err error) {
+// ErrNotFound; ErrStale where it was changed since the revision; ErrNameTaken; ErrArchived where the template is
+// archived and is not brought back, so that its name and text stay; or ErrInUse where it is to be archived and TemplateUsers names any.
+func (s *Store) ReviseTemplate(ctx context.Context, id int64, revision int32, next TemplateRevision) (t Template, err error) {
 	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		// In a statement of its own: the next one sees what was written while this one waited.
 		if _, err := oneOf(ctx, tx, pgx.RowTo[int64], `SELECT id FROM templates WHERE id = $1 FOR NO KEY UPDATE`, id); err != nil {
@@ -79,6 +83,9 @@ func (s *Store) ReviseTemplate(ctx context.Context, id int64, next TemplateRevis
 		}
 		if t, err = oneOf(ctx, tx, scanTemplate, templateSQL, id); err != nil {
 			return err
+		}
+		if revision != AnyRevision && t.Revision != revision {
+			return ErrStale
 		}
 		archived := t.ArchivedAt != nil
 		if next.Name != "" || next.Text != nil {
@@ -114,7 +121,7 @@ func reviseTemplate(ctx context.Context, tx pgx.Tx, id int64, name string, text 
 			UPDATE templates t SET
 				name = coalesce(nullif($2, ''), t.name),
 				current_version = t.current_version + CASE WHEN old.differs THEN 1 ELSE 0 END,
-				updated_at = now()
+				updated_at = now(), revision = t.revision + 1
 			FROM old
 			WHERE t.id = old.id
 			RETURNING t.*
@@ -162,7 +169,7 @@ func (s *Store) TemplateAt(ctx context.Context, id int64, version int32) (Templa
 // TemplateVersions lists every version of a template, the first one first.
 func (s *Store) TemplateVersions(ctx context.Context, id int64) ([]Template, error) {
 	versions, err := many(ctx, s, scanTemplate, `
-		SELECT t.id, t.name, t.channel::text, v.version, v.body, v.params, v.kinds, v.created_at, v.created_at, t.archived_at
+		SELECT t.id, t.name, t.channel::text, v.version, v.body, v.params, v.kinds, v.created_at, v.created_at, t.archived_at, t.revision
 		FROM templates t
 		JOIN template_versions v ON v.template_id = t.id
 		WHERE t.id = $1
@@ -210,7 +217,7 @@ func (s *Store) DeleteTemplate(ctx context.Context, id int64) (archived *Templat
 		return err
 	})
 	if hasCode(err, foreignKeyViolation) {
-		t, err := s.ReviseTemplate(ctx, id, TemplateRevision{Archived: new(true)})
+		t, err := s.ReviseTemplate(ctx, id, AnyRevision, TemplateRevision{Archived: new(true)})
 		return &t, err
 	}
 	return nil, templateError("delete template", err)
@@ -221,7 +228,7 @@ func (s *Store) DeleteTemplate(ctx context.Context, id int64) (archived *Templat
 func archiveTemplate(ctx context.Context, tx pgx.Tx, id int64, archived bool) (Template, error) {
 	t, err := oneOf(ctx, tx, scanTemplate, `
 		WITH t AS (
-			UPDATE templates SET archived_at = CASE WHEN $2 THEN now() END, updated_at = now()
+			UPDATE templates SET archived_at = CASE WHEN $2 THEN now() END, updated_at = now(), revision = revision + 1
 			WHERE id = $1
 			RETURNING *
 		)
@@ -241,7 +248,7 @@ func archiveTemplate(ctx context.Context, tx pgx.Tx, id int64, archived bool) (T
 }
 
 func scanTemplate(row pgx.CollectableRow) (t Template, err error) {
-	err = row.Scan(&t.ID, &t.Name, &t.Channel, &t.Version, &t.Body, &t.Params, &t.Kinds, &t.CreatedAt, &t.UpdatedAt, &t.ArchivedAt)
+	err = row.Scan(&t.ID, &t.Name, &t.Channel, &t.Version, &t.Body, &t.Params, &t.Kinds, &t.CreatedAt, &t.UpdatedAt, &t.ArchivedAt, &t.Revision)
 	return t, err
 }
 

@@ -24,7 +24,7 @@ func TestWhoeverRevisesATemplateAtTheSameTimeAddsAVersion(t *testing.T) {
 	var g errgroup.Group
 	for n := range people {
 		g.Go(func() error {
-			_, err := s.ReviseTemplate(t.Context(), made.ID, store.TemplateRevision{Text: &store.TemplateText{Body: fmt.Sprint("by ", n), Params: []string{}}})
+			_, err := s.ReviseTemplate(t.Context(), made.ID, store.AnyRevision, store.TemplateRevision{Text: &store.TemplateText{Body: fmt.Sprint("by ", n), Params: []string{}}})
 			return err
 		})
 	}
@@ -173,7 +173,7 @@ func TestATemplateIsKeptThatAScheduleBeginsToSendWithMeanwhile(t *testing.T) {
 	for name, end := range map[string]func(*store.Store, int64) func(context.Context) error{
 		"archived": func(s *store.Store, id int64) func(context.Context) error {
 			return func(ctx context.Context) error {
-				_, err := s.ReviseTemplate(ctx, id, store.TemplateRevision{Archived: new(true)})
+				_, err := s.ReviseTemplate(ctx, id, store.AnyRevision, store.TemplateRevision{Archived: new(true)})
 				return err
 			}
 		},

@@ -78,7 +78,7 @@ func TestARefusalIsNotKept(t *testing.T) {
 		t.Fatalf("with the template: %d %s", first.Status, first.Text)
 	}
 	// What was accepted once is answered as it was, even where it would be refused now.
-	a.Do("PATCH", "/api/v1/templates/1", `{"body": "hello {{name}}"}`)
+	a.Do("PATCH", "/api/v1/templates/1", `{"body": "hello {{name}}"}`, "If-Match: *")
 	if again := a.Do("POST", send, body, "Idempotency-Key: k"); again.Text != first.Text || again.Status != http.StatusAccepted {
 		t.Errorf("again: %d %s", again.Status, again.Text)
 	}

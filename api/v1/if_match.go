@@ -1,7 +1,9 @@
 package v1
 
 import (
+	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/todoku/todoku/api/problem"
@@ -43,6 +45,9 @@ func (m Precondition) matches(etag string) error {
 // tagForm is what comes back of a tag of ours: nginx makes it weak where it compresses, and Apache and
 // others name the compression within the quotes.
 var tagForm = regexp.MustCompile(`^(?:W/)?"([1-9][0-9]*)(?:[-;:](?:gzip|br|zstd|deflate))?"$`)
+
+// tagOf is the ETag of a revision: the same until somebody makes another one.
+func tagOf(revision int32) string { return fmt.Sprintf("%q", strconv.Itoa(int(revision))) }
 
 func stale() error {
 	return problem.New(problem.ETagStale, "it was changed since you read it: read it again, and decide by what it is now")

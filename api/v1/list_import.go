@@ -78,6 +78,7 @@ func (a *API) createList(c *gin.Context) error {
 	if hasMembers {
 		created.RejectedCount, created.Rejected = &rows.rejected, rows.first
 	}
+	c.Header("ETag", tagOf(done.List.Revision))
 	return writeJSON(c, http.StatusCreated, listsPath+"/"+strconv.FormatInt(created.ID, 10), created)
 }
 

@@ -99,7 +99,7 @@ func TestATemplateIsPinnedAtItsCurrentVersion(t *testing.T) {
 	a := apitest.Start(t)
 	a.Do("POST", "/api/v1/templates", `{"name": "greeting", "channel": "SMS", "body": "{{氏名}}様"}`)
 	id := accept(t, a, `{"channel": "SMS", "to": "090-1234-5678", "template_id": 1, "params": {"氏名": "山田"}}`)
-	a.Do("PATCH", "/api/v1/templates/1", `{"body": "{{氏名}}さん、{{時刻}}です"}`)
+	a.Do("PATCH", "/api/v1/templates/1", `{"body": "{{氏名}}さん、{{時刻}}です"}`, "If-Match: *")
 	got := a.Do("GET", send+"/"+id.String(), "").Body
 	if got["template_id"] != 1.0 || got["template_version"] != 1.0 || got["params"].(map[string]any)["氏名"] != "山田" || got["body"] != nil {
 		t.Errorf("notification = %v", got)

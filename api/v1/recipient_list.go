@@ -43,7 +43,10 @@ type listIDInput struct {
 	ID int64 `path:"id"`
 }
 
-type listOutput struct{ Body List }
+type listOutput struct {
+	ETag string `header:"ETag" doc:"Give it as If-Match to PATCH. It tells the name, and not the members."`
+	Body List
+}
 
 const listsPath = "/api/v1/lists"
 
@@ -53,7 +56,8 @@ func (a *API) registerLists(to huma.API) {
 	huma.Register(to, operation("get-list", http.MethodGet, "/lists/{id}", "Lists", ScopeRead,
 		"Read a list", "Its members are at /lists/{id}/members.", http.StatusNotFound), a.list)
 	huma.Register(to, withBody(operation("change-list", http.MethodPatch, "/lists/{id}", "Lists", ScopeManage,
-		"Rename a list", "", http.StatusNotFound, http.StatusConflict)), a.changeList)
+		"Rename a list", "Of two people who change it at the same time the second one gets 412.",
+		http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired)), a.changeList)
 	remove := operation("delete-list", http.MethodDelete, "/lists/{id}", "Lists", ScopeManage,
 		"Delete a list", "With its members. A list that a schedule sends to is not deleted: the answer names those schedules.", http.StatusNotFound, http.StatusConflict)
 	remove.DefaultStatus = http.StatusNoContent
@@ -89,23 +93,31 @@ func (a *API) list(ctx context.Context, in *listIDInput) (*listOutput, error) {
 	if err != nil {
 		return nil, a.listProblem(ctx, err)
 	}
-	return &listOutput{showList(l)}, nil
+	return &listOutput{tagOf(l.Revision), showList(l)}, nil
 }
 
 func (a *API) changeList(ctx context.Context, in *struct {
-	ID   int64 `path:"id"`
+	ID int64 `path:"id"`
+	Precondition
 	Body body[listChange]
 }) (*listOutput, error) {
+	old, err := a.Store.RecipientList(ctx, in.ID)
+	if err != nil {
+		return nil, a.listProblem(ctx, err)
+	}
+	if err := in.matches(tagOf(old.Revision)); err != nil {
+		return nil, err
+	}
 	req, wrong := in.Body.Value, in.Body.Wrong
 	checkName(&wrong, req.Name)
 	if err := wrong.Problem(); err != nil {
 		return nil, err
 	}
-	l, err := a.Store.RenameList(ctx, in.ID, strings.TrimSpace(req.Name))
+	l, err := a.Store.RenameList(ctx, in.ID, old.Revision, strings.TrimSpace(req.Name))
 	if err != nil {
 		return nil, a.listProblem(ctx, err)
 	}
-	return &listOutput{showList(l)}, nil
+	return &listOutput{tagOf(l.Revision), showList(l)}, nil
 }
 
 func (a *API) deleteList(ctx context.Context, in *listIDInput) (*struct{}, error) {
@@ -145,6 +157,8 @@ func (a *API) listProblem(ctx context.Context, err error) error {
 		return refusal
 	case errors.Is(err, store.ErrNotFound):
 		return problem.New(problem.ListNotFound, "there is no list with the id in the path: see GET /api/v1/lists").WithStatus(http.StatusNotFound)
+	case errors.Is(err, store.ErrStale):
+		return stale()
 	case errors.Is(err, store.ErrNameTaken):
 		return problem.New(problem.NameTaken, "another list has this name: choose another one")
 	case errors.Is(err, store.ErrListFull):

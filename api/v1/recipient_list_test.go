@@ -63,7 +63,7 @@ func TestAListIsMadeReadRenamedAndDeleted(t *testing.T) {
 	if empty := createList(t, a, `{"name": "empty"}`); empty == at {
 		t.Error("two lists have one address")
 	}
-	if got := a.Do("PATCH", at, `{"name": "Saturday"}`); got.Status != 200 || got.Body["name"] != "Saturday" {
+	if got := a.Do("PATCH", at, `{"name": "Saturday"}`, "If-Match: *"); got.Status != 200 || got.Body["name"] != "Saturday" {
 		t.Errorf("renamed = %s", got.Text)
 	}
 	if got := a.Do("GET", at, ""); got.Body["name"] != "Saturday" || got.Body["members_count"] != 1. {
@@ -340,7 +340,7 @@ func TestBadLists(t *testing.T) {
 		"another type":                 {"POST", to, "x", "text/plain", 415, "unsupported_media_type"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var headers []string
+			headers := []string{"If-Match: *"}
 			if test.media != "" {
 				headers = append(headers, "Content-Type: "+test.media)
 			}
@@ -357,5 +357,32 @@ func TestBadLists(t *testing.T) {
 	}
 	if got := a.Log(); strings.Contains(got, "12345678") {
 		t.Error("the log repeats a number")
+	}
+}
+
+func TestTemplatesAndListsAreChangedByWhoHasReadThem(t *testing.T) {
+	a := clinic(t)
+	for at, body := range map[string]string{templates + "/1": `{"name": "%s"}`, lists + "/1": `{"name": "%s"}`} {
+		change := func(name string, headers ...string) apitest.Answer {
+			return a.Do("PATCH", at, fmt.Sprintf(body, name), headers...)
+		}
+		read := a.Do("GET", at, "")
+		first := change("first", ifMatch(read))
+		if first.Status != http.StatusOK || first.Header.Get("ETag") == read.Header.Get("ETag") {
+			t.Errorf("%s: the first of two = %d %s, ETag %s", at, first.Status, first.Text, first.Header.Get("ETag"))
+		}
+		if second := change("second", ifMatch(read)); second.Status != http.StatusPreconditionFailed || second.Code() != "etag_stale" {
+			t.Errorf("%s: the second of two = %d %s", at, second.Status, second.Text)
+		}
+		if blind := change("blind"); blind.Status != http.StatusPreconditionRequired || blind.Code() != "if_match_missing" {
+			t.Errorf("%s: without an ETag = %d %s", at, blind.Status, blind.Text)
+		}
+		if forced := change("forced", "If-Match: *"); forced.Status != http.StatusOK {
+			t.Errorf("%s: of whatever there is = %d %s", at, forced.Status, forced.Text)
+		}
+	}
+	archived := a.Do("PATCH", templates+"/1", `{"archived": true}`, ifMatch(a.Do("GET", templates+"/1", "")))
+	if late := a.Do("PATCH", templates+"/1", `{"archived": false}`, `If-Match: "1"`); archived.Status != 200 || late.Status != 412 {
+		t.Errorf("archived = %d %s, and brought back by who has read an older one = %d %s", archived.Status, archived.Text, late.Status, late.Text)
 	}
 }

@@ -3,7 +3,6 @@ package v1
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -151,7 +150,7 @@ func (a *API) createSchedule(ctx context.Context, in *struct{ Body body[newSched
 	}
 	a.syncSchedules()
 	shown := a.showSchedule(created, nil)
-	return &scheduleCreated{schedulesPath + "/" + strconv.FormatInt(created.ID, 10), etagOf(created), shown}, nil
+	return &scheduleCreated{schedulesPath + "/" + strconv.FormatInt(created.ID, 10), tagOf(created.Revision), shown}, nil
 }
 
 func (a *API) listSchedules(ctx context.Context, in *struct {
@@ -190,7 +189,7 @@ func (a *API) scheduleAnswer(ctx context.Context, s store.Schedule) (*scheduleOu
 	if err != nil {
 		return nil, a.fail(ctx, err)
 	}
-	return &scheduleOutput{etagOf(s), a.showSchedule(s, runs[s.ID])}, nil
+	return &scheduleOutput{tagOf(s.Revision), a.showSchedule(s, runs[s.ID])}, nil
 }
 
 func (a *API) changeSchedule(ctx context.Context, in *struct {
@@ -202,7 +201,7 @@ func (a *API) changeSchedule(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, a.scheduleProblem(ctx, err)
 	}
-	if err := in.matches(etagOf(old)); err != nil {
+	if err := in.matches(tagOf(old.Revision)); err != nil {
 		return nil, err
 	}
 	terms := old.ScheduleTerms
@@ -225,7 +224,7 @@ func (a *API) deleteSchedule(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, a.scheduleProblem(ctx, err)
 	}
-	if err := in.matches(etagOf(old)); err != nil {
+	if err := in.matches(tagOf(old.Revision)); err != nil {
 		return nil, err
 	}
 	if err := a.Store.DeleteSchedule(ctx, in.ID, old.Revision); err != nil {
@@ -314,6 +313,3 @@ func shortDuration(d time.Duration) string {
 	}
 	return text
 }
-
-// etagOf is the same until somebody changes the schedule.
-func etagOf(s store.Schedule) string { return fmt.Sprintf("%q", strconv.Itoa(int(s.Revision))) }

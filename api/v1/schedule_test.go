@@ -280,7 +280,7 @@ func TestAScheduleThatCannotRunSaysWhy(t *testing.T) {
 		t.Errorf("with an empty list = %d %s", refused.Status, refused.Text)
 	}
 	a.Do("PATCH", at, `{"is_active": false}`, "If-Match: *")
-	if archived := a.Do("PATCH", "/api/v1/templates/1", `{"archived": true}`); archived.Status != http.StatusOK {
+	if archived := a.Do("PATCH", "/api/v1/templates/1", `{"archived": true}`, "If-Match: *"); archived.Status != http.StatusOK {
 		t.Fatal(archived.Text)
 	}
 	if refused = a.Do("POST", at+"/trigger", ""); refused.Code() != "schedule_cannot_run" || !strings.Contains(refused.Text, "archived") {
@@ -298,13 +298,13 @@ func TestWhatHasBecomeWrongWithAScheduleKeepsNobodyFromAnotherChange(t *testing.
 		answer := a.Do("PATCH", at, body, "If-Match: *")
 		return words(answer.Status, answer.Code())
 	}
-	a.Do("PATCH", "/api/v1/templates/1", `{"body": "{{name}}様、{{place}}へ。"}`) // which the members lack
+	a.Do("PATCH", "/api/v1/templates/1", `{"body": "{{name}}様、{{place}}へ。"}`, "If-Match: *") // which the members lack
 	for _, body := range []string{`{"note": "x"}`, `{"execution_time": "11:00"}`, `{"template_id": 1, "list_id": 1, "channel": "SMS"}`, `{"is_active": false}`, `{"is_active": true}`, `{"is_active": false}`} {
 		if got := change(body); got != "200 " {
 			t.Errorf("with members that lack a parameter, %s = %s", body, got)
 		}
 	}
-	if archived := a.Do("PATCH", "/api/v1/templates/1", `{"archived": true}`); archived.Status != 200 {
+	if archived := a.Do("PATCH", "/api/v1/templates/1", `{"archived": true}`, "If-Match: *"); archived.Status != 200 {
 		t.Fatal(archived.Text)
 	}
 	for body, want := range map[string]string{`{"note": "y"}`: "200 ", `{"is_active": true}`: "422 template_archived"} {
@@ -473,12 +473,12 @@ func TestAChangeIsKeptWhileTemporalIsAway(t *testing.T) {
 func TestATemplateOfAScheduleIsKept(t *testing.T) {
 	a := clinic(t)
 	at := createSchedule(t, a, `, "execution_time": "10:30"`).Header.Get("Location")
-	for _, answer := range []apitest.Answer{a.Do("DELETE", templates+"/1", ""), a.Do("PATCH", templates+"/1", `{"archived": true}`)} {
+	for _, answer := range []apitest.Answer{a.Do("DELETE", templates+"/1", ""), a.Do("PATCH", templates+"/1", `{"archived": true}`, "If-Match: *")} {
 		if answer.Status != http.StatusConflict || answer.Code() != "template_in_use" || !strings.Contains(answer.Text, "1 (morning)") {
 			t.Errorf("answer = %d %s", answer.Status, answer.Text)
 		}
 	}
-	if seen := a.Do("PATCH", templates+"/1", `{"body": "{{name}}さん", "name": "other", "archived": true}`); seen.Code() != "template_in_use" {
+	if seen := a.Do("PATCH", templates+"/1", `{"body": "{{name}}さん", "name": "other", "archived": true}`, "If-Match: *"); seen.Code() != "template_in_use" {
 		t.Errorf("with another text = %d %s", seen.Status, seen.Text)
 	}
 	if seen := a.Do("GET", templates+"/1", ""); words(seen.Body["name"], seen.Body["version"]) != "reminder 1" {

@@ -59,10 +59,14 @@ type templateInput struct {
 	ID int64 `path:"id"`
 }
 
-type templateOutput struct{ Body Template }
+type templateOutput struct {
+	ETag string `header:"ETag" doc:"Give it as If-Match to PATCH."`
+	Body Template
+}
 
 type templateCreated struct {
 	Location string `header:"Location"`
+	ETag     string `header:"ETag" doc:"Give it as If-Match to PATCH."`
 	Body     Template
 }
 
@@ -78,8 +82,9 @@ func (a *API) registerTemplates(to huma.API) {
 		"Read a template", "At its present version.", http.StatusNotFound), a.template)
 
 	huma.Register(to, withBody(operation("change-template", http.MethodPatch, "/templates/{id}", "Templates", ScopeManage,
-		"Change a template", "A new body, or new kinds, become the next version. Notifications that were accepted before keep theirs.",
-		http.StatusNotFound, http.StatusConflict)), a.changeTemplate)
+		"Change a template", "A new body, or new kinds, become the next version. Notifications that were accepted before keep theirs. "+
+			"Of two people who change it at the same time the second one gets 412.",
+		http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired)), a.changeTemplate)
 
 	huma.Register(to, operation("list-template-versions", http.MethodGet, "/templates/{id}/versions", "Templates", ScopeRead,
 		"List a template's versions", "The first one first.", http.StatusNotFound), a.templateVersions)
@@ -104,7 +109,7 @@ func (a *API) createTemplate(ctx context.Context, in *struct{ Body body[newTempl
 	if err != nil {
 		return nil, a.templateProblem(ctx, err)
 	}
-	return &templateCreated{"/api/v1/templates/" + strconv.FormatInt(created.ID, 10), showTemplate(created)}, nil
+	return &templateCreated{"/api/v1/templates/" + strconv.FormatInt(created.ID, 10), tagOf(created.Revision), showTemplate(created)}, nil
 }
 
 func (a *API) listTemplates(ctx context.Context, in *struct {
@@ -131,16 +136,20 @@ func (a *API) template(ctx context.Context, in *templateInput) (*templateOutput,
 	if err != nil {
 		return nil, a.templateProblem(ctx, err)
 	}
-	return &templateOutput{showTemplate(t)}, nil
+	return &templateOutput{tagOf(t.Revision), showTemplate(t)}, nil
 }
 
 func (a *API) changeTemplate(ctx context.Context, in *struct {
-	ID   int64 `path:"id"`
+	ID int64 `path:"id"`
+	Precondition
 	Body body[templateChange]
 }) (*templateOutput, error) {
 	t, err := a.Store.Template(ctx, in.ID)
 	if err != nil {
 		return nil, a.templateProblem(ctx, err)
+	}
+	if err := in.matches(tagOf(t.Revision)); err != nil {
+		return nil, err
 	}
 	req, wrong := in.Body.Value, in.Body.Wrong
 	if req.Name != nil {
@@ -150,10 +159,10 @@ func (a *API) changeTemplate(ctx context.Context, in *struct {
 	if err := wrong.Problem(); err != nil {
 		return nil, err
 	}
-	if t, err = a.Store.ReviseTemplate(ctx, in.ID, next); err != nil {
+	if t, err = a.Store.ReviseTemplate(ctx, in.ID, t.Revision, next); err != nil {
 		return nil, a.archiveProblem(ctx, in.ID, err)
 	}
-	return &templateOutput{showTemplate(t)}, nil
+	return &templateOutput{tagOf(t.Revision), showTemplate(t)}, nil
 }
 
 // checkNextText makes the next version of a template, or nothing where none is asked for.
@@ -191,6 +200,8 @@ func (a *API) templateProblem(ctx context.Context, err error) error {
 		return noTemplate()
 	case errors.Is(err, store.ErrNameTaken):
 		return problem.New(problem.NameTaken, "another template has this name: choose another one")
+	case errors.Is(err, store.ErrStale):
+		return stale()
 	case errors.Is(err, store.ErrArchived):
 		return problem.New(problem.TemplateArchived, "the template is archived, so its name and its text stay as they are: bring it back first, with archived false").WithStatus(http.StatusConflict)
 	}

@@ -35,7 +35,7 @@ func TestANewBodyIsTheNextVersion(t *testing.T) {
 		{`{"body": "Hello {{x}}", "name": "hi"}`, "hi", "3", "[x]"},
 		{`{}`, "hi", "3", "[x]"},
 	} {
-		changed := a.Do("PATCH", templates+"/1", step.change)
+		changed := a.Do("PATCH", templates+"/1", step.change, "If-Match: *")
 		if got, want := words(changed.Status, changed.Body["name"], changed.Body["version"], changed.Body["params"]), "200 "+step.name+" "+step.version+" "+step.params; got != want {
 			t.Errorf("%s: %s, want %s", step.change, got, want)
 		}
@@ -54,8 +54,8 @@ func TestASendKeepsItsVersion(t *testing.T) {
 	a.Do("POST", templates, `{"name": "t", "channel": "SMS", "body": "{{name}}様"}`)
 	id := uuid.MustParse(a.Do("POST", "/api/v1/notifications", `{"channel": "SMS", "to": "090-1234-5678", "template_id": 1, "params": {"name": "佐藤"}}`).Body["id"].(string))
 	many := uuid.MustParse(wantBatch(t, a.Do("POST", batches+"?channel=SMS&template_id=1", "to,name\n09012345678,鈴木\n", asCSV), 1, 0, 0))
-	a.Do("PATCH", templates+"/1", `{"body": "{{name}}さん"}`)
-	a.Do("PATCH", templates+"/1", `{"archived": true}`)
+	a.Do("PATCH", templates+"/1", `{"body": "{{name}}さん"}`, "If-Match: *")
+	a.Do("PATCH", templates+"/1", `{"archived": true}`, "If-Match: *")
 	for owner, want := range map[store.Owner]string{
 		{WorkflowID: "notification/" + id.String(), Single: &id}: "佐藤様",
 		{WorkflowID: store.ShardWorkflowID(many, 0)}:             "鈴木様",
@@ -136,7 +136,7 @@ func TestPlaceholdersHaveKinds(t *testing.T) {
 		{`{"kinds": {}}`, "4", "map[date:text time:text]"},
 		{`{"body": "{{time}}", "kinds": {"time": "time"}}`, "5", "map[time:time]"},
 	} {
-		changed := a.Do("PATCH", templates+"/1", step.change)
+		changed := a.Do("PATCH", templates+"/1", step.change, "If-Match: *")
 		if got, want := words(changed.Status, changed.Body["version"], changed.Body["kinds"]), "200 "+step.version+" "+step.kinds; got != want {
 			t.Errorf("%s: %s, want %s", step.change, got, want)
 		}
@@ -157,8 +157,8 @@ func TestPlaceholdersHaveKinds(t *testing.T) {
 func TestVersionsAreCompared(t *testing.T) {
 	a := apitest.Start(t)
 	a.Do("POST", templates, `{"name": "t", "channel": "SMS", "body": "{{name}}様、{{time}}です。"}`)
-	a.Do("PATCH", templates+"/1", `{"body": "{{name}}様、{{time}}にどうぞ。{{place}}", "kinds": {"time": "time"}}`)
-	a.Do("PATCH", templates+"/1", `{"body": "閉院しました。"}`)
+	a.Do("PATCH", templates+"/1", `{"body": "{{name}}様、{{time}}にどうぞ。{{place}}", "kinds": {"time": "time"}}`, "If-Match: *")
+	a.Do("PATCH", templates+"/1", `{"body": "閉院しました。"}`, "If-Match: *")
 	for query, want := range map[string]string{
 		"?from=1&to=2": `1 2 [map[op:same text:{{name}}様、{{time}}] map[op:removed text:です] map[op:added text:にどうぞ] map[op:same text:。] map[op:added text:{{place}}]] [place] [] [map[from:text name:time to:time]]`,
 		"?from=2&to=1": `2 1 [map[op:same text:{{name}}様、{{time}}] map[op:removed text:にどうぞ] map[op:added text:です] map[op:same text:。] map[op:removed text:{{place}}]] [] [place] [map[from:time name:time to:text]]`,
@@ -175,7 +175,7 @@ func TestVersionsAreCompared(t *testing.T) {
 func TestAPreviewCanBeAnExampleOfAnyVersion(t *testing.T) {
 	a := apitest.Start(t)
 	a.Do("POST", templates, `{"name": "t", "channel": "SMS", "body": "{{name}} {{date}} {{time}} {{n}}", "kinds": {"date": "date", "time": "time", "n": "number"}}`)
-	a.Do("PATCH", templates+"/1", `{"body": "{{name}}"}`)
+	a.Do("PATCH", templates+"/1", `{"body": "{{name}}"}`, "If-Match: *")
 	for body, want := range map[string]string{
 		`{"example": true}`:                                           "name",
 		`{"example": true, "version": 1}`:                             "name 2026-04-01 10:30 3",
@@ -225,28 +225,28 @@ func TestWhatWasUsedIsArchived(t *testing.T) {
 			if read := a.Do("GET", at, ""); read.Status != 200 || read.Body["body"] != "x" {
 				t.Errorf("read = %d %s", read.Status, read.Text)
 			}
-			if changed := a.Do("PATCH", at, `{"body": "y"}`); changed.Status != 409 || changed.Code() != "template_archived" {
+			if changed := a.Do("PATCH", at, `{"body": "y"}`, "If-Match: *"); changed.Status != 409 || changed.Code() != "template_archived" {
 				t.Errorf("changed = %d %s", changed.Status, changed.Text)
 			}
 			heir := a.Do("POST", templates, fmt.Sprintf(`{"name": %q, "channel": "SMS", "body": "z"}`, name))
 			if heir.Status != http.StatusCreated {
 				t.Errorf("its name = %d %s", heir.Status, heir.Text)
 			}
-			if back := a.Do("PATCH", at, `{"archived": false}`); back.Status != 409 || back.Code() != "name_taken" {
+			if back := a.Do("PATCH", at, `{"archived": false}`, "If-Match: *"); back.Status != 409 || back.Code() != "name_taken" {
 				t.Errorf("back = %d %s", back.Status, back.Text)
 			}
-			if back := a.Do("PATCH", heir.Header.Get("Location"), `{"archived": true}`); back.Status != 200 {
+			if back := a.Do("PATCH", heir.Header.Get("Location"), `{"archived": true}`, "If-Match: *"); back.Status != 200 {
 				t.Errorf("archived = %d %s", back.Status, back.Text)
 			}
-			if back := a.Do("PATCH", at, `{"archived": false, "body": "y"}`); back.Status != 200 || back.Body["version"] != 2. || back.Body["archived_at"] != nil {
+			if back := a.Do("PATCH", at, `{"archived": false, "body": "y"}`, "If-Match: *"); back.Status != 200 || back.Body["version"] != 2. || back.Body["archived_at"] != nil {
 				t.Errorf("back = %d %s", back.Status, back.Text)
 			}
-			a.Do("PATCH", at, `{"archived": true}`)
-			a.Do("PATCH", heir.Header.Get("Location"), `{"archived": false}`)
-			if back := a.Do("PATCH", at, fmt.Sprintf(`{"archived": false, "name": "%s too"}`, name)); back.Status != 200 || back.Body["archived_at"] != nil {
+			a.Do("PATCH", at, `{"archived": true}`, "If-Match: *")
+			a.Do("PATCH", heir.Header.Get("Location"), `{"archived": false}`, "If-Match: *")
+			if back := a.Do("PATCH", at, fmt.Sprintf(`{"archived": false, "name": "%s too"}`, name), "If-Match: *"); back.Status != 200 || back.Body["archived_at"] != nil {
 				t.Errorf("back under another name = %d %s", back.Status, back.Text)
 			}
-			a.Do("PATCH", heir.Header.Get("Location"), `{"archived": true}`)
+			a.Do("PATCH", heir.Header.Get("Location"), `{"archived": true}`, "If-Match: *")
 			if again := use(id); again.Status != http.StatusAccepted {
 				t.Errorf("used again = %d %s", again.Status, again.Text)
 			}
