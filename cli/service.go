@@ -72,6 +72,13 @@ func (s *service) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	logged, err := s.store.LoggedValues(ctx)
+	if err != nil {
+		return err
+	}
+	if logged != "" {
+		warnings = append(warnings, logged)
+	}
 	for _, warning := range warnings {
 		s.log.Warn(warning)
 	}

@@ -106,7 +106,7 @@ func with(ctx context.Context, databaseURL string, do func(*goose.Provider) erro
 		return postgres.Begin(ctx, conn, nil)
 	}))
 	defer db.Close()
-	if err := ping(ctx, db, config); err != nil {
+	if err := try(ctx, db, config); err != nil {
 		return err
 	}
 	locker, err := lock.NewPostgresSessionLocker()
@@ -120,11 +120,16 @@ func with(ctx context.Context, databaseURL string, do func(*goose.Provider) erro
 	return do(p)
 }
 
-// ping names the host and not the password when the database cannot be reached.
-func ping(ctx context.Context, db *sql.DB, config *pgx.ConnConfig) error {
+// try names the host and not the password when the database cannot be reached or does not fit.
+func try(ctx context.Context, db *sql.DB, config *pgx.ConnConfig) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if err := db.PingContext(ctx); err != nil {
+	conn, err := db.Conn(ctx)
+	if err == nil {
+		defer conn.Close()
+		err = conn.Raw(func(driver any) error { return postgres.RefusePooler(ctx, driver.(*stdlib.Conn).Conn()) })
+	}
+	if err != nil {
 		return postgres.Explain(err, config)
 	}
 	return nil

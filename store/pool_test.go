@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"strings"
@@ -62,6 +63,46 @@ func TestDefaultsOfTheRoleAndTheDatabaseDoNotChangeWhatIsRead(t *testing.T) {
 	for name, value := range want {
 		if got, err := s.Setting(t.Context(), name); err != nil || got != value {
 			t.Errorf("%s = %q (%v), want %q", name, got, err, value)
+		}
+	}
+}
+
+func TestAServerThatLogsValuesIsNamedAtTheStart(t *testing.T) {
+	t.Parallel()
+	_, db := openLedger(t)
+	owner := db.Config()
+	role := "plain_" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	for _, statement := range []string{
+		`CREATE ROLE ` + role + ` LOGIN PASSWORD 'plain' IN ROLE pg_read_all_data, pg_write_all_data`,
+		`ALTER ROLE ` + role + ` SET log_min_duration_statement = 0`,
+	} {
+		if _, err := db.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if _, err := db.Exec(context.Background(), `DROP ROLE `+role); err != nil {
+			t.Error(err)
+		}
+	})
+	plain := fmt.Sprintf("postgres://%s:plain@%s:%d/%s?sslmode=disable", role, owner.Host, owner.Port, owner.Database)
+	for url, want := range map[string][]string{
+		owner.ConnString(): nil, // a superuser's sessions turn it off
+		plain:              {"log_parameter_max_length=0", "log_error_verbosity=terse"},
+	} {
+		s, err := store.Open(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		warning, err := s.LoggedValues(t.Context())
+		if err != nil || (warning == "") != (want == nil) {
+			t.Errorf("it says %q (%v)", warning, err)
+		}
+		for _, setting := range want {
+			if !strings.Contains(warning, setting) {
+				t.Errorf("it says %q, without %s", warning, setting)
+			}
 		}
 	}
 }

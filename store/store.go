@@ -85,7 +85,8 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	}
 	pingCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if err := s.Ping(pingCtx); err != nil {
+	err = s.pool.AcquireFunc(pingCtx, func(conn *pgxpool.Conn) error { return postgres.RefusePooler(pingCtx, conn.Conn()) })
+	if err != nil {
 		s.pool.Close()
 		return nil, postgres.Explain(err, config.ConnConfig)
 	}

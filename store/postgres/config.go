@@ -55,6 +55,9 @@ func prepare(config *pgx.ConnConfig, databaseURL string) error {
 	if !namesTLSMode(databaseURL) && leavesMachine(config) {
 		return ErrNoTLSMode
 	}
+	if err := refuseExecMode(config.DefaultQueryExecMode); err != nil {
+		return err
+	}
 	if config.ConnectTimeout == 0 || config.ConnectTimeout > dialLimit {
 		config.ConnectTimeout = dialLimit
 	}

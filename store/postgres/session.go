@@ -41,7 +41,9 @@ var sessionSettings = map[string]string{
 	"transaction_timeout":                 "0",
 	"transform_null_equals":               "off",
 
-	// Parameters are phone numbers and texts. Only a superuser may set the first of them.
+	// Parameters, and the rows that details of errors quote, are phone numbers and texts. Only a superuser may set the
+	// first two.
+	"log_error_verbosity":               "terse",
 	"log_parameter_max_length":          "0",
 	"log_parameter_max_length_on_error": "0",
 }
@@ -75,14 +77,21 @@ func Begin(ctx context.Context, conn *pgx.Conn, settings map[string]string) erro
 	return nil
 }
 
-var errPooler = &UnfitError{"it leads to a connection pooler that refuses a parameter of the URL. Todoku needs sessions of its own " +
-	"(settings, prepared statements, temporary tables): write the address of Postgres itself, or use the pool_mode session"}
+const ownSessions = "Todoku needs sessions of its own (settings, locks, prepared statements): " +
+	"set pool_mode = session for its database, or write the address of Postgres itself"
+
+var (
+	errPooler = &UnfitError{"it leads to a connection pooler that lends one session to several connections. " + ownSessions}
+
+	errParameter = &UnfitError{"it leads to a connection pooler that refuses a parameter of the URL: leave the parameter out, or add " +
+		"it to ignore_startup_parameters of the pooler. " + ownSessions}
+)
 
 // explainStart turns a pooler's refusal of a start-up parameter into what to do.
 func explainStart(err error) error {
 	answer, ok := errors.AsType[*pgconn.PgError](err)
 	if ok && answer.Code == "08P01" {
-		return errPooler
+		return errParameter
 	}
 	return err
 }
