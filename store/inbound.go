@@ -137,12 +137,12 @@ WITH told AS MATERIALIZED (
 ), moved AS (
 	INSERT INTO inbound_calls AS c (
 		id, call_sid, task_sid, from_number, from_hash, to_number, received_at, waiting_at, reserved_at,
-		answered_at,
+		answered_at, answer_told_at,
 		phase, phase_tier, phase_at, phase_reservation, phase_order, phase_operator, phase_operator_name,
 		exit, exit_rank, exit_at, exit_reason, relay_at
 	)
 	SELECT facts.id, facts.call_sid, facts.task_sid, facts.from_number, facts.from_hash, facts.to_number, facts.received_at, facts.waiting_at, facts.reserved_at,
-		a.at,
+		a.at, a.at,
 		coalesce(p.phase, 'RECEIVED'), coalesce(p.tier, 0), coalesce(p.at, '-infinity'), coalesce(p.reservation, ''),
 		coalesce(p.phase_order, 0), p.operator, p.operator_name,
 		e.exit, coalesce(e.exit_rank, 0), e.at, e.reason, clock_timestamp() + interval '` + callsWait + `'
@@ -169,6 +169,7 @@ WITH told AS MATERIALIZED (
 		waiting_at = least(c.waiting_at, excluded.waiting_at),
 		reserved_at = least(c.reserved_at, excluded.reserved_at),
 		answered_at = least(c.answered_at, excluded.answered_at),
+		answer_told_at = least(c.answer_told_at, excluded.answer_told_at),
 		(phase, phase_tier, phase_at, phase_reservation, phase_order, phase_operator, phase_operator_name) = (
 			SELECT phase, tier, at, reservation, place, operator, name
 			FROM (VALUES

@@ -88,8 +88,9 @@ func (s *Store) InboundOperators(ctx context.Context, within time.Duration) ([]I
 					coalesce(r.answered_at, r.ended_at) AS answered_at, coalesce(r.ended_at, c.exit_at) AS exit_at
 				FROM inbound_reservations r
 				JOIN inbound_calls c ON c.id = r.call_id
-				WHERE r.answered_at > clock_timestamp() - $1::interval
-					OR r.answered_at IS NULL AND r.ended_at > clock_timestamp() - $1::interval
+				WHERE `+reservationAnswered+`
+					AND (r.answered_at > clock_timestamp() - $1::interval
+						OR r.answered_at IS NULL AND r.ended_at > clock_timestamp() - $1::interval)
 				UNION ALL
 				SELECT phase_operator, phase_operator_name, true, NULL, NULL
 				FROM inbound_calls

@@ -45,26 +45,32 @@ func recordReservations(ctx context.Context, tx pgx.Tx, events []notify.InboundE
 	// An end that follows from reservations has rank 0: a new reservation takes it back, and whatever else says that the
 	// call is over outranks it.
 	rows, err := tx.Query(ctx, `
-		WITH talk AS (
-			SELECT call_id, min(coalesce(answered_at, ended_at)) AS answered_at, max(ended_at) AS ended_at,
-				bool_or(ended_at IS NULL AND released_at IS NULL) AS goes_on,
-				(array_agg(operator ORDER BY coalesce(answered_at, ended_at) DESC, reservation DESC)
-					FILTER (WHERE coalesce(answered_at, ended_at) IS NOT NULL))[1] AS operator,
-				(array_agg(operator_name ORDER BY coalesce(answered_at, ended_at) DESC, reservation DESC)
-					FILTER (WHERE coalesce(answered_at, ended_at) IS NOT NULL))[1] AS operator_name
-			FROM inbound_reservations
+		WITH reservation AS (
+			SELECT call_id, reservation, operator, operator_name, ended_at, ended_at IS NULL AND released_at IS NULL AS goes_on,
+				CASE WHEN `+reservationAnswered+` THEN coalesce(answered_at, ended_at) END AS answered_at
+			FROM inbound_reservations r
 			WHERE call_id = ANY ($1)
+		), talk AS (
+			SELECT call_id, min(answered_at) AS answered_at, max(ended_at) AS ended_at, bool_or(goes_on) AS goes_on,
+				(array_agg(operator ORDER BY answered_at DESC, reservation DESC)
+					FILTER (WHERE answered_at IS NOT NULL))[1] AS operator,
+				(array_agg(operator_name ORDER BY answered_at DESC, reservation DESC)
+					FILTER (WHERE answered_at IS NOT NULL))[1] AS operator_name
+			FROM reservation
 			GROUP BY call_id
 		)
 		UPDATE inbound_calls c SET
-			answered_at = least(c.answered_at, talk.answered_at),
-			answered_by = coalesce(talk.operator, c.answered_by), answered_by_name = coalesce(talk.operator_name, c.answered_by_name),
+			answered_at = least(c.answer_told_at, talk.answered_at),
+			answered_by = talk.operator, answered_by_name = talk.operator_name,
 			talked_until = CASE WHEN NOT talk.goes_on THEN talk.ended_at END,
-			exit = CASE WHEN c.exit_rank > 0 THEN c.exit WHEN NOT talk.goes_on AND talk.ended_at IS NOT NULL THEN 'FINISHED'::inbound_state END,
+			exit = CASE
+				WHEN c.exit_rank > 0 THEN c.exit
+				WHEN NOT talk.goes_on AND talk.ended_at IS NOT NULL THEN 'FINISHED'::inbound_state END,
 			exit_at = CASE WHEN c.exit_rank > 0 THEN c.exit_at WHEN NOT talk.goes_on THEN talk.ended_at END,
-			version = c.version + CASE WHEN c.exit_rank = 0 AND (c.exit IS NULL) <> (talk.goes_on OR talk.ended_at IS NULL)
-				OR c.answered_by IS DISTINCT FROM coalesce(talk.operator, c.answered_by)
-				OR c.answered_at IS NULL AND talk.answered_at IS NOT NULL THEN 1 ELSE 0 END,
+			version = c.version + CASE
+				WHEN c.exit_rank = 0 AND (c.exit IS NULL) <> (talk.goes_on OR talk.ended_at IS NULL)
+				OR c.answered_by IS DISTINCT FROM talk.operator
+				OR (c.answered_at IS NULL) <> (least(c.answer_told_at, talk.answered_at) IS NULL) THEN 1 ELSE 0 END,
 			updated_at = clock_timestamp()
 		FROM talk
 		WHERE c.id = talk.call_id
@@ -84,3 +90,7 @@ func recordReservations(ctx context.Context, tx pgx.Tx, events []notify.InboundE
 	})
 	return err
 }
+
+// reservationAnswered is the condition under which the operator of a reservation has talked with the caller, or does: an
+// operator who had accepted and whose reservation then failed has not.
+const reservationAnswered = `(r.ended_at IS NOT NULL OR r.answered_at IS NOT NULL AND r.released_at IS NULL)`

@@ -106,6 +106,23 @@ var inboundStories = []struct {
 		happened(9, notify.WordAnswered, by(mari, "WR1")), happened(20, notify.WordAnswered, by(ken, "WR2")), happened(21, notify.WordFinished, by(mari, "WR1")),
 		happened(21, notify.WordWrapUp),
 	}, "ANSWERED answered=9 operator=Ken"},
+	{"accepted, and the connection fails", []notify.InboundEvent{
+		happened(5, notify.WordWaiting), happened(6, notify.WordReserved, by(mari, "WR1")),
+		happened(9, notify.WordAnswered, by(mari, "WR1")), happened(10, notify.WordReleased, by(mari, "WR1")),
+	}, "WAITING waiting=5"},
+	{"accepted, the connection fails, and the caller hangs up", []notify.InboundEvent{
+		happened(5, notify.WordWaiting), happened(9, notify.WordAnswered, by(mari, "WR1")),
+		happened(10, notify.WordReleased, by(mari, "WR1")), happened(12, notify.WordHungUp),
+	}, "ABANDONED waiting=5 ended=12"},
+	{"the connection fails with the first operator, and the second talks", []notify.InboundEvent{
+		happened(5, notify.WordWaiting), happened(9, notify.WordAnswered, by(mari, "WR1")),
+		happened(10, notify.WordReleased, by(mari, "WR1")), happened(20, notify.WordAnswered, by(ken, "WR2")),
+		happened(30, notify.WordFinished, by(ken, "WR2")),
+	}, "FINISHED waiting=5 answered=20 ended=30 operator=Ken"},
+	{"the connection fails after they have talked", []notify.InboundEvent{
+		happened(9, notify.WordAnswered, by(mari, "WR1")), happened(30, notify.WordReleased, by(mari, "WR1")),
+		happened(31, notify.WordFinished),
+	}, "FINISHED answered=31 ended=31"},
 	{"found in the carrier's list, and told of late", []notify.InboundEvent{
 		happened(0, notify.WordReceived), happened(12, notify.WordMissed), happened(20, notify.WordHungUp),
 	}, "MISSED ended=12"},
@@ -383,7 +400,7 @@ func TestAFollowUpWaitsForWhatChangedMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := happened(9, notify.WordAnswered, by(mari, "WR1"))
+	late := happened(14, notify.WordAnswered, by(mari, "WR2"))
 	late.CallID, late.CallSID = id, before.CallSID
 	if _, err := s.RecordInbound(t.Context(), late); err != nil {
 		t.Fatal(err)
@@ -504,13 +521,13 @@ func TestFigures(t *testing.T) {
 	if f.LongestWait < 55*time.Second || f.LongestWait > 90*time.Second {
 		t.Errorf("the longest wait is %v, want about 55 s", f.LongestWait)
 	}
-	if f.AverageTalk.Round(time.Second) != 34*time.Second { // of 31, 31, 32 and 41 s
+	if f.AverageTalk.Round(time.Second) != 24*time.Second { // of 31, 31, 32, 41, 10 and 0 s
 		t.Errorf("the average talk is %v", f.AverageTalk)
 	}
 	f.LongestWait, f.AverageTalk, f.AverageAnswer = 0, 0, 0
 	want := store.InboundFigures{
-		Received: 1, Waiting: 3, Reserved: 3, Answered: 5,
-		Calls: 22, Offered: 17, Handled: 9, InTime: 9, Abandoned: 1, TimedOut: 1, Callbacks: 2, TurnedAway: 1, Missed: 1,
+		Received: 1, Waiting: 4, Reserved: 3, Answered: 5,
+		Calls: 26, Offered: 21, Handled: 11, InTime: 10, Abandoned: 2, TimedOut: 1, Callbacks: 2, TurnedAway: 1, Missed: 1,
 	}
 	if f != want {
 		t.Errorf("got  %+v\nwant %+v", f, want)
@@ -523,7 +540,7 @@ func TestFigures(t *testing.T) {
 	for _, o := range operators {
 		text = append(text, fmt.Sprintf("%s busy=%v answered=%d", *o.Name, o.Busy, o.Answered))
 	}
-	if got := strings.Join(text, ", "); got != "Ken busy=true answered=6, Mari busy=true answered=7" {
+	if got := strings.Join(text, ", "); got != "Ken busy=true answered=7, Mari busy=true answered=7" {
 		t.Error(got)
 	}
 }
