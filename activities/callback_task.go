@@ -10,10 +10,12 @@ import (
 )
 
 // errNoWorkspace ends with an apply: the next try after it makes the task.
-var errNoWorkspace = errors.New("a task of calling back waits: nothing is set up at TaskRouter; todoku taskrouter apply sets it up")
+var errNoWorkspace = errors.New(
+	"a task of calling back waits: nothing is set up at TaskRouter; todoku taskrouter apply sets it up")
 
-// callbackTask takes the next step towards the one task of calling back that was decided upon for a call, or towards the
-// end of one that was withdrawn. It returns how long to wait before the step after it; 0: there is none, or it is due.
+// callbackTask takes the next step towards the one task of calling back that was decided upon for a call, or towards
+// the end of one that was withdrawn. It returns how long to wait before the step after it; 0: there is none, or it is
+// due.
 //
 // TaskRouter has no idempotency key. So the intent is written before the task is posted, and a task that may have been
 // posted is looked for: only two complete lists without it, AMBIGUITY_WINDOW apart, let it be posted again.

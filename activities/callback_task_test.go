@@ -110,7 +110,8 @@ func TestATaskThatTwilioRefusesForNowIsMadeAtTheNextTry(t *testing.T) {
 // answered is another call of the same caller, who speaks with an operator.
 func (b *bench) answered() {
 	b.t.Helper()
-	if _, err := b.Store.WithdrawFollowUps(b.t.Context(), b.rings("+819012345678", 0, "", notify.WordAnswered)); err != nil {
+	now := b.rings("+819012345678", 0, "", notify.WordAnswered)
+	if _, err := b.Store.WithdrawFollowUps(b.t.Context(), now); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -122,8 +123,9 @@ func TestATaskOfCallingBackIsCanceledOnceTheCallerIsAnswered(t *testing.T) {
 		b.answered()
 		b.followToTheEnd(id)
 	}
-	if status := b.tasks(workspace)[0]["assignment_status"]; status != "canceled" || b.becauseOf(id) != notify.FollowUpSpoken {
-		t.Errorf("the task is %v, because %q", status, b.becauseOf(id))
+	status, why := b.tasks(workspace)[0]["assignment_status"], b.becauseOf(id)
+	if status != "canceled" || why != notify.FollowUpSpoken {
+		t.Errorf("the task is %v, because %q", status, why)
 	}
 }
 
@@ -136,8 +138,9 @@ func TestATaskWhoseAnswerWasLostIsCanceledOnceTheCallerIsAnswered(t *testing.T) 
 	b.answered()
 	b.followToTheEnd(id)
 	b.behave(`{}`)
-	if tasks := b.tasks(workspace); len(tasks) != 1 || tasks[0]["assignment_status"] != "canceled" || b.becauseOf(id) != notify.FollowUpSpoken {
-		t.Errorf("the tasks are %v, because %q", tasks, b.becauseOf(id))
+	tasks, why := b.tasks(workspace), b.becauseOf(id)
+	if len(tasks) != 1 || tasks[0]["assignment_status"] != "canceled" || why != notify.FollowUpSpoken {
+		t.Errorf("the tasks are %v, because %q", tasks, why)
 	}
 }
 
@@ -188,8 +191,10 @@ func TestATaskThatAnEventTellsOfIsNotLookedFor(t *testing.T) {
 	}
 	sid := b.tasks(workspace)[0]["sid"].(string)
 	b.behave(`{"task_list_lag_ms": 3600000}`)
-	if _, err := b.Store.RecordInbound(t.Context(), notify.InboundEvent{CallID: id, TaskSID: sid, Key: "EV1", Kind: "task.created",
-		Word: notify.WordCallbackTask, At: time.Now(), Source: notify.FromWebhook}); err != nil {
+	if _, err := b.Store.RecordInbound(t.Context(), notify.InboundEvent{
+		CallID: id, TaskSID: sid, Key: "EV1", Kind: "task.created", Word: notify.WordCallbackTask, At: time.Now(),
+		Source: notify.FromWebhook,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	b.followToTheEnd(id)

@@ -25,8 +25,8 @@ type CallbackTask struct {
 	Deadline time.Time
 }
 
-// CreateCallbackTask makes the task, once, and returns its SID. TaskRouter has no idempotency key: after an ambiguous error
-// the task is looked for before it is created again.
+// CreateCallbackTask makes the task, once, and returns its SID. TaskRouter has no idempotency key: after an ambiguous
+// error the task is looked for before it is created again.
 func (c *Client) CreateCallbackTask(ctx context.Context, task CallbackTask) (sid string, err error) {
 	attributes := maps.Clone(task.Attributes)
 	if attributes == nil {
@@ -39,7 +39,8 @@ func (c *Client) CreateCallbackTask(ctx context.Context, task CallbackTask) (sid
 	}
 	e, service := c.beginTasks(ctx, "create a task of calling back")
 	e.deadline = task.Deadline
-	made, err := service.CreateTask(task.WorkspaceSID, new(taskrouter.CreateTaskParams).SetWorkflowSid(task.WorkflowSID).SetAttributes(string(encoded)))
+	params := new(taskrouter.CreateTaskParams).SetWorkflowSid(task.WorkflowSID).SetAttributes(string(encoded))
+	made, err := service.CreateTask(task.WorkspaceSID, params)
 	if err := e.failure(err); err != nil {
 		return "", err
 	}
@@ -49,10 +50,11 @@ func (c *Client) CreateCallbackTask(ctx context.Context, task CallbackTask) (sid
 	return sid, nil
 }
 
-// FindCallbackTask looks for the task of calling back that names a call, and returns its SID. It is empty where the complete
-// list of the workspace's tasks, which may be behind, has none, or where the workspace is gone.
+// FindCallbackTask looks for the task of calling back that names a call, and returns its SID. It is empty where the
+// complete list of the workspace's tasks, which may be behind, has none, or where the workspace is gone.
 func (c *Client) FindCallbackTask(ctx context.Context, workspaceSID string, call uuid.UUID) (sid string, err error) {
-	list := new(taskrouter.ListTaskParams).SetEvaluateTaskAttributes(fmt.Sprintf("%s == '%s'", CallbackAttribute, call)).SetPageSize(50)
+	named := fmt.Sprintf("%s == '%s'", CallbackAttribute, call)
+	list := new(taskrouter.ListTaskParams).SetEvaluateTaskAttributes(named).SetPageSize(50)
 	var at *url.URL
 	for {
 		e, service := c.beginTasks(ctx, "look for a task of calling back")
@@ -81,8 +83,8 @@ func (c *Client) FindCallbackTask(ctx context.Context, workspaceSID string, call
 	}
 }
 
-// CancelTask cancels a task that no operator has, and reports whether it is canceled. A task that an operator has, or had,
-// stays as it is, and so does one that is gone: TaskRouter deletes tasks some minutes after their end.
+// CancelTask cancels a task that no operator has, and reports whether it is canceled. A task that an operator has, or
+// had, stays as it is, and so does one that is gone: TaskRouter deletes tasks some minutes after their end.
 func (c *Client) CancelTask(ctx context.Context, workspaceSID, sid string) (canceled bool, err error) {
 	for tries := 1; ; tries++ {
 		e, service := c.beginTasks(ctx, "fetch a task")
@@ -101,7 +103,8 @@ func (c *Client) CancelTask(ctx context.Context, workspaceSID, sid string) (canc
 			return false, nil
 		}
 		e, service = c.beginTasks(ctx, "cancel a task")
-		_, err = service.UpdateTask(workspaceSID, sid, new(taskrouter.UpdateTaskParams).SetAssignmentStatus("canceled").SetReason("somebody has spoken with the caller"))
+		cancel := new(taskrouter.UpdateTaskParams).SetAssignmentStatus("canceled").SetReason("an operator has spoken with the caller")
+		_, err = service.UpdateTask(workspaceSID, sid, cancel)
 		err = e.failure(err)
 		if err == nil {
 			return true, nil

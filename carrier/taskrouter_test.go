@@ -1,12 +1,15 @@
 package carrier
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/todoku/todoku/taskrouter"
 )
@@ -198,5 +201,45 @@ func TestAFlowIsValidatedWithoutBeingMade(t *testing.T) {
 	}
 	if flows := mustList(t, r, taskrouter.Flows, "", "Support"); len(flows) != 0 {
 		t.Errorf("there is %+v", flows)
+	}
+}
+
+func TestACallbackTaskIsMadeFoundAndCanceled(t *testing.T) {
+	r := startRig(t, `{}`)
+	ws := mustCreate(t, r, "", taskrouter.Object{Kind: taskrouter.Workspaces, Name: "Support"})
+	everyone := mustCreate(t, r, ws.SID, queue("Everyone"))
+	workflow := mustCreate(t, r, ws.SID, taskrouter.Object{Kind: taskrouter.Workflows, Name: "Reception", Fields: map[string]string{
+		"Configuration": `{"task_routing":{"default_filter":{"queue":"` + everyone.SID + `"}}}`}})
+	call := uuid.New()
+	find := func(call uuid.UUID, want string) {
+		t.Helper()
+		if sid, err := r.client.FindCallbackTask(t.Context(), ws.SID, call); sid != want || err != nil {
+			t.Errorf("found %q, error %v, want %q", sid, err, want)
+		}
+	}
+	find(call, "")
+	late := CallbackTask{WorkspaceSID: ws.SID, WorkflowSID: workflow.SID, CallID: call, Deadline: time.Now().Add(-time.Second)}
+	if _, err := r.client.CreateCallbackTask(t.Context(), late); !errors.Is(err, ErrDeadline) || ClassOf(err) != SafeToRetry {
+		t.Errorf("after the deadline: %v", err)
+	}
+	find(call, "")
+	late.Deadline = time.Now().Add(time.Minute)
+	sid, err := r.client.CreateCallbackTask(t.Context(), late)
+	if err != nil {
+		t.Fatal(err)
+	}
+	find(call, sid)
+	find(uuid.New(), "")
+	for range 2 { // the second time it is canceled already
+		if canceled, err := r.client.CancelTask(t.Context(), ws.SID, sid); !canceled || err != nil {
+			t.Errorf("canceled %t, error %v", canceled, err)
+		}
+	}
+	if err := r.client.TaskRouter().Delete(t.Context(), "", ws); err != nil {
+		t.Fatal(err)
+	}
+	find(call, "")
+	if canceled, err := r.client.CancelTask(t.Context(), ws.SID, sid); canceled || err != nil {
+		t.Errorf("of a workspace that is gone: canceled %t, error %v", canceled, err)
 	}
 }

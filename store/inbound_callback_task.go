@@ -37,7 +37,9 @@ type CallbackTask struct {
 
 // ClaimCallbackTask takes on the task of calling back that was decided upon for a call. For the lease nobody else posts
 // it or looks for it. workspaceSID is where it is posted, if it is.
-func (s *Store) ClaimCallbackTask(ctx context.Context, call uuid.UUID, workspaceSID string, lease time.Duration) (task CallbackTask, err error) {
+func (s *Store) ClaimCallbackTask(
+	ctx context.Context, call uuid.UUID, workspaceSID string, lease time.Duration,
+) (task CallbackTask, err error) {
 	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		task = CallbackTask{CallID: call}
 		wanted, err := lockForCallback(ctx, tx, call)
@@ -52,7 +54,8 @@ func (s *Store) ClaimCallbackTask(ctx context.Context, call uuid.UUID, workspace
 				coalesce(clock_timestamp() - absent_since, '-1 second'), withdrawn_at IS NOT NULL
 			FROM inbound_callback_tasks
 			WHERE call_id = $1
-			FOR UPDATE`, call, workspaceSID).Scan(&postedAt, &held, &task.WorkspaceSID, &task.TaskSID, &task.Absent, &task.Withdrawn)
+			FOR UPDATE`, call, workspaceSID).
+			Scan(&postedAt, &held, &task.WorkspaceSID, &task.TaskSID, &task.Absent, &task.Withdrawn)
 		switch {
 		case err != nil && !errors.Is(err, pgx.ErrNoRows):
 			return err
@@ -79,30 +82,38 @@ func (s *Store) ClaimCallbackTask(ctx context.Context, call uuid.UUID, workspace
 	return task, nil
 }
 
-// lockForCallback locks the call's row, and reports whether its caller is still to be called back by an operator. Whoever
-// changes that locks the row first.
+// lockForCallback locks the call's row, and reports whether its caller is still to be called back by an operator.
+// Whoever changes that locks the row first.
 func lockForCallback(ctx context.Context, tx pgx.Tx, call uuid.UUID) (wanted bool, err error) {
 	err = tx.QueryRow(ctx, `
-		SELECT coalesce(follow_up = 'task', false) AND closed_at IS NULL FROM inbound_calls WHERE id = $1 FOR UPDATE`, call).Scan(&wanted)
+		SELECT coalesce(follow_up = 'task', false) AND closed_at IS NULL
+		FROM inbound_calls
+		WHERE id = $1
+		FOR UPDATE`, call).Scan(&wanted)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, ErrNotFound
 	}
 	return wanted, err
 }
 
-func postCallbackTask(ctx context.Context, tx pgx.Tx, task *CallbackTask, workspaceSID string, lease time.Duration) error {
+func postCallbackTask(
+	ctx context.Context, tx pgx.Tx, task *CallbackTask, workspaceSID string, lease time.Duration,
+) error {
 	task.WorkspaceSID, task.Absent = workspaceSID, -time.Second
 	return tx.QueryRow(ctx, `
 		INSERT INTO inbound_callback_tasks (call_id, posted_at, held_until, workspace_sid)
 		VALUES ($1, clock_timestamp(), clock_timestamp() + $2::interval, $3)
 		ON CONFLICT (call_id) DO UPDATE SET
-			posted_at = excluded.posted_at, held_until = excluded.held_until, workspace_sid = excluded.workspace_sid, absent_since = NULL
+			posted_at = excluded.posted_at, held_until = excluded.held_until,
+			workspace_sid = excluded.workspace_sid, absent_since = NULL
 		RETURNING posted_at`, task.CallID, lease, workspaceSID).Scan(&task.PostedAt)
 }
 
 // RepostCallbackTask lets a task be posted again of which it was proven that TaskRouter does not have it. It reports
 // false when somebody else has taken it on meanwhile, or the task is not wanted any more.
-func (s *Store) RepostCallbackTask(ctx context.Context, task *CallbackTask, workspaceSID string, lease time.Duration) (post bool, err error) {
+func (s *Store) RepostCallbackTask(
+	ctx context.Context, task *CallbackTask, workspaceSID string, lease time.Duration,
+) (post bool, err error) {
 	err = s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		wanted, err := lockForCallback(ctx, tx, task.CallID)
 		if err != nil || !wanted {
@@ -111,7 +122,10 @@ func (s *Store) RepostCallbackTask(ctx context.Context, task *CallbackTask, work
 		ours := false
 		post = false
 		if err := tx.QueryRow(ctx, `
-			SELECT coalesce(posted_at = $2, false), withdrawn_at IS NOT NULL FROM inbound_callback_tasks WHERE call_id = $1 FOR UPDATE`,
+			SELECT coalesce(posted_at = $2, false), withdrawn_at IS NOT NULL
+			FROM inbound_callback_tasks
+			WHERE call_id = $1
+			FOR UPDATE`,
 			task.CallID, task.PostedAt).Scan(&ours, &task.Withdrawn); err != nil || !ours {
 			return err
 		}
@@ -159,11 +173,13 @@ func (s *Store) MarkInboundTask(ctx context.Context, call uuid.UUID, taskSID str
 			return err
 		}
 		if _, err := tx.Exec(ctx, `
-			UPDATE inbound_callback_tasks SET task_sid = $2, held_until = clock_timestamp() WHERE call_id = $1`, call, taskSID); err != nil {
+			UPDATE inbound_callback_tasks SET task_sid = $2, held_until = clock_timestamp()
+			WHERE call_id = $1`, call, taskSID); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `
-			UPDATE inbound_calls c SET follow_up_task_sid = $2, followed_up_at = clock_timestamp(), updated_at = clock_timestamp(),
+			UPDATE inbound_calls c SET
+				follow_up_task_sid = $2, followed_up_at = clock_timestamp(), updated_at = clock_timestamp(),
 				closed_at = CASE WHEN NOT EXISTS (
 					SELECT FROM inbound_callback_tasks t WHERE t.call_id = c.id AND t.withdrawn_at IS NOT NULL
 				) THEN clock_timestamp() END
@@ -176,8 +192,8 @@ func (s *Store) MarkInboundTask(ctx context.Context, call uuid.UUID, taskSID str
 	return nil
 }
 
-// CloseWithdrawnTask ends what is done about a caller whose task of calling back was withdrawn: it is gone, or an operator
-// had it already.
+// CloseWithdrawnTask ends what is done about a caller whose task of calling back was withdrawn: it is gone, or an
+// operator had it already.
 func (s *Store) CloseWithdrawnTask(ctx context.Context, task CallbackTask, gone bool) error {
 	err := s.pool.transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		wanted, err := lockForCallback(ctx, tx, task.CallID)
@@ -188,7 +204,9 @@ func (s *Store) CloseWithdrawnTask(ctx context.Context, task CallbackTask, gone 
 			return withdrawTask(ctx, tx, task.CallID)
 		}
 		_, err = tx.Exec(ctx, `
-			UPDATE inbound_calls SET follow_up_task_sid = coalesce(follow_up_task_sid, $2), followed_up_at = coalesce(followed_up_at, clock_timestamp()),
+			UPDATE inbound_calls SET
+				follow_up_task_sid = coalesce(follow_up_task_sid, $2),
+				followed_up_at = coalesce(followed_up_at, clock_timestamp()),
 				closed_at = clock_timestamp(), updated_at = clock_timestamp()
 			WHERE id = $1`, task.CallID, task.TaskSID)
 		return err
@@ -208,8 +226,8 @@ func withdrawTask(ctx context.Context, tx pgx.Tx, call uuid.UUID) error {
 	return err
 }
 
-// withdrawPostedTask has a task canceled that TaskRouter has or may have: a workflow of the call does it, a new one where
-// the last is closed. It reports false for a task that was not posted. The call's row is locked.
+// withdrawPostedTask has a task canceled that TaskRouter has or may have: a workflow of the call does it, a new one
+// where the last is closed. It reports false for a task that was not posted. The call's row is locked.
 func withdrawPostedTask(ctx context.Context, tx pgx.Tx, call uuid.UUID) (posted bool, err error) {
 	var closed, before bool
 	var owner *string
@@ -224,7 +242,9 @@ func withdrawPostedTask(ctx context.Context, tx pgx.Tx, call uuid.UUID) (posted 
 	}
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO inbound_callback_tasks (call_id, posted_at, held_until, task_sid, withdrawn_at)
-		SELECT id, clock_timestamp(), clock_timestamp(), follow_up_task_sid, clock_timestamp() FROM inbound_calls WHERE id = $1
+		SELECT id, clock_timestamp(), clock_timestamp(), follow_up_task_sid, clock_timestamp()
+		FROM inbound_calls
+		WHERE id = $1
 		ON CONFLICT (call_id) DO UPDATE SET withdrawn_at = excluded.withdrawn_at`, call); err != nil || !closed {
 		return true, err
 	}
@@ -232,7 +252,8 @@ func withdrawPostedTask(ctx context.Context, tx pgx.Tx, call uuid.UUID) (posted 
 		owner = new(heir(*owner))
 	}
 	_, err = tx.Exec(ctx, `
-		UPDATE inbound_calls SET closed_at = NULL, workflow_id = $2, started_at = NULL, told_version = 0, relay_at = clock_timestamp(), look_by = NULL,
+		UPDATE inbound_calls SET
+			closed_at = NULL, workflow_id = $2, started_at = NULL, told_version = 0, relay_at = clock_timestamp(), look_by = NULL,
 			updated_at = clock_timestamp()
 		WHERE id = $1`, call, owner)
 	return true, err
