@@ -137,6 +137,9 @@ func (a *Activities) followUp(ctx context.Context, c store.InboundCall) (later b
 	if err != nil {
 		return false, err
 	}
+	if policy.Asked && onlyEndKnown(c) {
+		return false, a.markMissed(ctx, c) // the next look decides
+	}
 	if !policy.SetUp() && c.State != notify.InboundFinished {
 		decision.Reason = "nothing is set up that says what is done about callers"
 	}

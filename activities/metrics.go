@@ -57,7 +57,7 @@ var (
 
 var missedCalls = promauto.NewCounter(prometheus.CounterOpts{
 	Name: "todoku_inbound_missed_total",
-	Help: "Calls to our number that came in while Todoku could not be reached, and that were found in the carrier's list.",
+	Help: "Calls to our number that came in while Todoku could not be reached, and that were found afterwards.",
 })
 
 var followUps = promauto.NewCounterVec(prometheus.CounterOpts{

@@ -114,8 +114,8 @@ func endedAt(c carrier.Resource) time.Time {
 	return ended
 }
 
-// answersOurNumber reports whether the number's webhook still is what an apply has set. Calls that somebody else answers
-// were not missed.
+// answersOurNumber reports whether the number's webhook still is what an apply has set. Calls that somebody else
+// answers were not missed.
 func (a *Activities) answersOurNumber(ctx context.Context, number string) (bool, error) {
 	numbers, err := a.Carrier.TaskRouter().List(ctx, taskrouter.Numbers, "", number)
 	if err != nil {
@@ -169,4 +169,22 @@ func (a *Activities) recordMissed(ctx context.Context, missed []carrier.Resource
 		a.Log.WarnContext(ctx, "calls came in while Todoku could not be reached", "count", len(part))
 	}
 	return nil
+}
+
+// onlyEndKnown reports whether nothing of a call was told but that it is over.
+func onlyEndKnown(c store.InboundCall) bool {
+	return c.State == notify.InboundAbandoned &&
+		c.ReceivedAt == nil && c.WaitingAt == nil && c.ReservedAt == nil && c.AnsweredAt == nil && c.TaskSID == nil
+}
+
+// markMissed records that a call was missed whose end was told to an API that was back by then.
+func (a *Activities) markMissed(ctx context.Context, c store.InboundCall) error {
+	_, err := a.Store.RecordInbound(ctx, notify.InboundEvent{
+		CallID: c.ID, CallSID: c.CallSID, Key: "found missed", Kind: "poll", Word: notify.WordMissed, At: *c.EndedAt,
+		Source: notify.FromPoll,
+	})
+	if err == nil {
+		missedCalls.Inc()
+	}
+	return err
 }

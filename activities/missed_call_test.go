@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -186,6 +187,33 @@ func TestAMissedCallThatIsFoundADayLaterIsFollowedUpNoMore(t *testing.T) {
 		if !next.Done || (next.FollowUp == notify.FollowUpNone) != (want != "") || b.becauseOf(id) != want {
 			t.Errorf("after %v: next is %+v, because %q", age, next, b.becauseOf(id))
 		}
+	}
+}
+
+// The API is back before the call is over, so its status callback comes in.
+func TestACallOfWhichOnlyTheEndIsToldWasMissed(t *testing.T) {
+	policy := sorry
+	policy.FollowUps.Missed, policy.Asked = notify.FollowUp{Action: notify.FollowUpNone}, true
+	b := newInboundBench(t, policy)
+	for want, words := range map[notify.InboundState][]notify.InboundWord{
+		notify.InboundMissed:    {notify.WordHungUp},
+		notify.InboundAbandoned: {notify.WordReceived, notify.WordHungUp},
+		notify.InboundTimedOut:  {notify.WordTimedOut, notify.WordHungUp},
+	} {
+		id := b.rings(fmt.Sprintf("+81901234%04d", len(want)), time.Minute, "", words...)
+		next := b.follow(id)
+		c, err := b.Store.InboundCall(t.Context(), id)
+		if err != nil || c.State != want || next.State == notify.InboundMissed && next.FollowUp != notify.FollowUpNone {
+			t.Errorf("%v: the call is %s, error %v; next is %+v; want %s", words, c.State, err, next, want)
+		}
+	}
+	policy.Asked = false // a Studio flow answers, and the caller may have hung up in its greeting
+	if err := b.Store.SaveInboundPolicy(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	next := b.follow(b.rings("+819012345678", time.Minute, "", notify.WordHungUp))
+	if next.State != notify.InboundAbandoned {
+		t.Errorf("with a flow: next is %+v", next)
 	}
 }
 

@@ -210,3 +210,92 @@ func TestWhoeverHungUpIsCalledBack(t *testing.T) {
 		return err == nil && slices.Equal(dialed, []string{rig.Number(0), rig.Number(1), rig.Number(2), rig.Number(3), rig.Number(4)}), err
 	})
 }
+
+const awayCentre = `workspace: Support
+queues: [{name: Everyone}]
+operators: [{name: aoi, contact_uri: 'client:aoi', activity: Available}]
+routing: {default: {queue: Everyone}}
+calls:
+  number: '+15005550006'
+  away: [申し訳ございません。, We are sorry.]
+  follow_up: {missed: {sms: お電話に出られず申し訳ございません。}}
+`
+
+// TestCallsWhileTheAPIIsAway keeps the API down while people call. Each hears the fallback at Twilio, is a row soon
+// after the API is back, and gets one SMS.
+func TestCallsWhileTheAPIIsAway(t *testing.T) {
+	for name, callbacks := range map[string]simulator.CallbackMode{
+		"until after their end": simulator.Lost, "and their end is told later": simulator.Ordered,
+	} {
+		t.Run(name, func(t *testing.T) { callWhileTheAPIIsAway(t, callbacks) })
+	}
+}
+
+func callWhileTheAPIIsAway(t *testing.T, callbacks simulator.CallbackMode) {
+	r := start(t, nil)
+	if err := r.Simulator.Behave(t.Context(), func(b *simulator.Behaviour) {
+		b.SecondMS, b.Callbacks = 250, callbacks
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second one has nothing to do
+		if err := r.ApplyCallCentre(t.Context(), awayCentre); err != nil {
+			t.Fatal(err)
+		}
+	}
+	away, back := context.WithCancel(t.Context())
+	defer back()
+	go r.KeepDown(away, rig.PartAPI)
+	time.Sleep(time.Second)
+	const n = 10
+	if err := r.Simulator.Ring(t.Context(), simulator.Callers{From: rig.Number(0), Calls: n, PerSecond: 10}); err != nil {
+		t.Fatal(err)
+	}
+	var rang []rig.Caller
+	await(t, time.Minute, "everybody has heard the fallback", func(ctx context.Context) (over bool, err error) {
+		rang, err = r.Simulator.Callers(ctx)
+		return err == nil && len(rang) == n && !slices.ContainsFunc(rang, func(c rig.Caller) bool { return c.EndedAt == nil }), err
+	})
+	for _, c := range rang {
+		heard := slices.ContainsFunc(c.Requests, func(a rig.Asked) bool { return strings.Contains(a.Path, "/Flows/FW") })
+		if c.Outcome != "ended" || !heard {
+			t.Errorf("the call ended with %s: %s", c.Outcome, c.Problem)
+		}
+	}
+	if rows, err := r.Ledger.InboundRows(t.Context()); err != nil || len(rows) != 0 {
+		t.Fatalf("%d rows while the API is away, error %v", len(rows), err)
+	}
+	back()
+	await(t, 2*time.Minute, "each is a row", func(ctx context.Context) (bool, error) {
+		if err := r.Temporal.TriggerReconcile(ctx); err != nil {
+			return false, err
+		}
+		time.Sleep(2 * time.Second)
+		rows, err := r.Ledger.InboundRows(ctx)
+		return err == nil && len(rows) == n, err
+	})
+	if left, err := r.Ledger.AwaitInboundClosed(t.Context(), patience); err != nil || left > 0 {
+		t.Errorf("%d calls are still open, error %v", left, err)
+	}
+	rows, err := r.Ledger.InboundRows(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		if row.State != notify.InboundMissed || row.FollowUp == nil || *row.FollowUp != "sms" {
+			t.Errorf("the row is %+v", row)
+		}
+	}
+	if _, err := r.Ledger.AwaitSettled(t.Context(), "", patience); err != nil {
+		t.Fatal(err)
+	}
+	sent, err := r.Simulator.ByNumber(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if got := len(sent[rig.Number(i)]); got != 1 {
+			t.Errorf("caller %d got %d SMS, want 1", i, got)
+		}
+	}
+}

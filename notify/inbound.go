@@ -65,8 +65,8 @@ const (
 //
 //   - Of what is known of an open call the highest tier counts, and within it the latest event.
 //   - Whoever was answered once was answered.
-//   - Of several ends the highest rank counts, and of equal ones the earliest. The end of a call that was answered is
-//     FINISHED.
+//   - Of several ends the highest rank counts; of equal ones MISSED, and else the earliest. The end of a call that was
+//     answered is FINISHED.
 //   - What is told of an operator's reservation is kept for each reservation. They end a call together: when one has
 //     ended and none goes on or rings.
 type InboundMeaning struct {
@@ -88,7 +88,7 @@ var inboundMeanings = map[InboundWord]InboundMeaning{
 	WordWrapUp:   {Answered: true},
 
 	WordHungUp:            {Exit: InboundAbandoned, ExitRank: 1},
-	WordMissed:            {Exit: InboundMissed, ExitRank: 1}, // whatever else is told of the call, it was not missed
+	WordMissed:            {Exit: InboundMissed, ExitRank: 1}, // it was only hung up, as all that is told besides
 	WordTurnedAway:        {Exit: InboundTurnedAway, ExitRank: 2},
 	WordTimedOut:          {Exit: InboundTimedOut, ExitRank: 3},
 	WordCallbackRequested: {Exit: InboundCallback, ExitRank: 4},

@@ -14,6 +14,10 @@ type InboundPolicy struct {
 
 	Number string // that callers dial, in E.164 form; empty: numbers are set by hand
 
+	// Asked says that our voice webhook is asked about every call first, and no Studio flow: a call of which only the end
+	// is known came in while we could not be reached.
+	Asked bool
+
 	TaskAttributes map[string]any // added to those of each call's task
 
 	// Instruction is how an operator is connected: "dequeue", or "conference". Empty means dequeue.

@@ -8,7 +8,7 @@ import (
 func TestEveryEndOutranksTheEndsBelowIt(t *testing.T) {
 	ranks := map[int]InboundWord{}
 	for word, m := range inboundMeanings {
-		if m.Exit == "" || word == WordMissed { // which shares a rank with being hung up: the earlier of the two counts
+		if m.Exit == "" || word == WordMissed { // which shares the rank of being hung up, and counts then
 			continue
 		}
 		if other, taken := ranks[m.ExitRank]; taken || m.ExitRank < 1 || !m.Exit.Final() {

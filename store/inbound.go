@@ -133,7 +133,7 @@ WITH told AS MATERIALIZED (
 	SELECT DISTINCT ON (id) id, exit, exit_rank, at, reason
 	FROM told
 	WHERE exit IS NOT NULL
-	ORDER BY id, exit_rank DESC, at, exit, reason
+	ORDER BY id, exit_rank DESC, exit = 'MISSED' DESC, at, reason
 ), moved AS (
 	INSERT INTO inbound_calls AS c (
 		id, call_sid, task_sid, from_number, from_hash, to_number, received_at, waiting_at, reserved_at,
@@ -184,7 +184,7 @@ WITH told AS MATERIALIZED (
 			SELECT exit, rank, at, reason
 			FROM (VALUES (c.exit, c.exit_rank, c.exit_at, c.exit_reason),
 				(excluded.exit, excluded.exit_rank, excluded.exit_at, excluded.exit_reason)) AS either (exit, rank, at, reason)
-			ORDER BY rank DESC, at, exit, reason
+			ORDER BY rank DESC, exit = 'MISSED' DESC NULLS LAST, at, reason
 			LIMIT 1
 		),
 		(follow_up, follow_up_reason, closed_at) = (
@@ -212,6 +212,7 @@ const inboundReopened = `(c.follow_up = 'none' AND c.answered_at IS NULL AND exc
 // inboundNews is the condition under which what is told changes a call's state or operator.
 const inboundNews = `(c.answered_at IS NULL AND excluded.answered_at IS NOT NULL
 			OR excluded.exit_rank > c.exit_rank
+			OR excluded.exit_rank = c.exit_rank AND excluded.exit = 'MISSED' AND c.exit = 'ABANDONED'
 			OR c.answered_at IS NULL AND c.exit IS NULL
 				AND (excluded.phase_tier, excluded.phase_at, excluded.phase_reservation, excluded.phase_order)
 					> (c.phase_tier, c.phase_at, c.phase_reservation, c.phase_order)

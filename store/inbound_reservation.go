@@ -91,6 +91,6 @@ func recordReservations(ctx context.Context, tx pgx.Tx, events []notify.InboundE
 	return err
 }
 
-// reservationAnswered is the condition under which the operator of a reservation has talked with the caller, or does: an
-// operator who had accepted and whose reservation then failed has not.
+// reservationAnswered is the condition under which the operator of a reservation has talked with the caller, or does:
+// an operator who had accepted and whose reservation then failed has not.
 const reservationAnswered = `(r.ended_at IS NOT NULL OR r.answered_at IS NOT NULL AND r.released_at IS NULL)`

@@ -124,7 +124,8 @@ var inboundStories = []struct {
 		happened(31, notify.WordFinished),
 	}, "FINISHED answered=31 ended=31"},
 	{"found in the carrier's list, and told of late", []notify.InboundEvent{
-		happened(0, notify.WordReceived), happened(12, notify.WordMissed), happened(20, notify.WordHungUp),
+		happened(0, notify.WordReceived), happened(9, notify.WordHungUp), happened(12, notify.WordMissed),
+		happened(20, notify.WordHungUp),
 	}, "MISSED ended=12"},
 	{"asked about, and nothing else was told", []notify.InboundEvent{happened(0, notify.WordReceived), happened(6, notify.WordRinging, by(mari, "WR1"))}, "RESERVED operator=Mari"},
 }

@@ -12,7 +12,7 @@ import (
 func (f *File) Policy(exist []Object) notify.InboundPolicy {
 	sids := sidsOf(exist)
 	policy := f.Calls.Policy
-	policy.Number = f.Calls.Number
+	policy.Number, policy.Asked = f.Calls.Number, f.Calls.Number != "" && f.Calls.AnsweredBy == Webhook
 	policy.WorkspaceSID = sids[reference(Workspaces, f.Workspace)]
 	policy.WorkflowSID = sids[reference(Workflows, f.Routing.Name)]
 	policy.PostWorkActivitySID = sids[reference(Activities, f.Calls.AfterCall)]

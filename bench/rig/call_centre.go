@@ -3,6 +3,7 @@ package rig
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -73,6 +74,34 @@ func (r *Rig) OpenCallCentre(ctx context.Context, operators int, policy notify.I
 	return ledger.SaveInboundPolicy(ctx, policy)
 }
 
+// ApplyCallCentre has the product set TaskRouter up by a file, as `todoku taskrouter apply` does, and waits until it
+// has.
+func (r *Rig) ApplyCallCentre(ctx context.Context, file string) error {
+	request, err := json.Marshal(map[string]string{"action": "apply", "file_name": "taskrouter.yaml", "file": file})
+	if err != nil {
+		return err
+	}
+	var run struct {
+		ID      uuid.UUID
+		State   string
+		Problem *string
+	}
+	err = r.API.call(ctx, exchange{
+		method: http.MethodPost, path: "/taskrouter/runs", media: "application/json", body: request,
+		want: http.StatusAccepted, into: &run,
+	})
+	for err == nil && run.State == "waiting" {
+		sleep(ctx, 100*time.Millisecond)
+		err = r.API.call(ctx, exchange{
+			method: http.MethodGet, path: "/taskrouter/runs/" + run.ID.String(), want: http.StatusOK, into: &run,
+		})
+	}
+	if err == nil && run.Problem != nil {
+		err = errors.New(*run.Problem)
+	}
+	return err
+}
+
 // make posts a form to one of Twilio's paths and returns the SID of what is made.
 func (s *Simulator) make(ctx context.Context, path string, form []string) (string, error) {
 	values := url.Values{}
@@ -138,11 +167,14 @@ type Caller struct {
 	Problem  string
 	Operator string
 	EndedAt  *time.Time `json:"ended_at"`
-	Requests []struct {
-		Path       string
-		HTTPStatus int     `json:"http_status"`
-		TookMS     float64 `json:"took_ms"`
-	}
+	Requests []Asked
+}
+
+// Asked is one request for what a call is to do next.
+type Asked struct {
+	Path       string
+	HTTPStatus int     `json:"http_status"`
+	TookMS     float64 `json:"took_ms"`
 }
 
 // Callers are all who rang since the last reset.

@@ -71,6 +71,15 @@ func (t *Temporal) PauseReconcile(ctx context.Context) error {
 	}
 }
 
+// TriggerReconcile lets Reconcile run now, and not only when its time has come.
+func (t *Temporal) TriggerReconcile(ctx context.Context) error {
+	reconcile := t.client.ScheduleClient().GetHandle(ctx, starter.ReconcileScheduleID)
+	if err := reconcile.Trigger(ctx, client.ScheduleTriggerOptions{}); err != nil {
+		return fmt.Errorf("trigger the schedule %s: %w", starter.ReconcileScheduleID, err)
+	}
+	return nil
+}
+
 // AwaitClosed waits until no workflow that carries notifications is open, at most so long, and returns
 // some of those that are.
 func (t *Temporal) AwaitClosed(ctx context.Context, limit time.Duration) (open []string, err error) {
