@@ -38,12 +38,19 @@ var impatient = map[string]string{
 // the impatient ones.
 func start(t *testing.T, settings map[string]string) *rig.Rig {
 	t.Helper()
+	return startWith(t, rig.Options{Settings: settings})
+}
+
+// startWith is start with more options.
+func startWith(t *testing.T, options rig.Options) *rig.Rig {
+	t.Helper()
 	all := maps.Clone(impatient)
-	maps.Copy(all, settings)
+	maps.Copy(all, options.Settings)
 	races := filepath.Join(t.TempDir(), "race")
 	all["GORACE"] = "log_path=" + races // heeded by processes that were built with the race detector
 	out := &lines{t: t}
-	r, err := rig.Start(t.Context(), rig.Options{Workers: 2, Settings: all, Out: out})
+	options.Workers, options.Settings, options.Out = 2, all, out
+	r, err := rig.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}

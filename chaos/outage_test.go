@@ -26,16 +26,21 @@ func TestOutages(t *testing.T) {
 	streaming.Go(func() { accepted = stream(t, r, n, carrier+temporal+postgres+4*between) })
 	probes := outages{t: t, r: r, next: n}
 	time.Sleep(between)
-	probes.during("the carrier hangs", carrier, rig.PartSimulator, r.Freeze, isAccepted)
+	probes.during("the carrier hangs", carrier, with(r.Freeze, rig.PartSimulator), isAccepted)
 	time.Sleep(between)
-	probes.during("Temporal is down", temporal, rig.PartTemporal, r.KeepDown, isAccepted)
+	probes.during("Temporal is down", temporal, with(r.KeepDown, rig.PartTemporal), isAccepted)
 	time.Sleep(between)
-	probes.during("Postgres is down", postgres, rig.PartPostgres, r.KeepDown, isUnavailable)
+	probes.during("Postgres is down", postgres, with(r.KeepDown, rig.PartPostgres), isUnavailable)
 	streaming.Wait()
 	for _, request := range probes.refused { // as the answer told
 		accepted = append(accepted, accept(t, r, request)...)
 	}
 	audit(t, r, append(accepted, probes.accepted...))
+}
+
+// with breaks a part of the rig.
+func with(broken func(context.Context, rig.Part), part rig.Part) func(context.Context) {
+	return func(ctx context.Context) { broken(ctx, part) }
 }
 
 // outages sends a probe twice a second during each outage.
@@ -47,11 +52,11 @@ type outages struct {
 	refused  []rig.Request
 }
 
-func (o *outages) during(what string, length time.Duration, part rig.Part, broken func(context.Context, rig.Part), fits func(error) bool) {
+func (o *outages) during(what string, length time.Duration, broken func(context.Context), fits func(error) bool) {
 	ctx, mend := context.WithTimeout(o.t.Context(), length)
 	defer mend()
 	var breaking sync.WaitGroup
-	breaking.Go(func() { broken(ctx, part) })
+	breaking.Go(func() { broken(ctx) })
 	defer breaking.Wait()
 	o.t.Logf("%s for %v", what, length)
 	time.Sleep(500 * time.Millisecond)

@@ -33,6 +33,12 @@ type PostgresOptions struct {
 	// NoSync lets the server confirm what the disk may not have yet (fsync=off). Data survives the death of any process,
 	// not that of the machine. It makes tests faster and is wrong for measurements.
 	NoSync bool
+	// Clock is how far the server's clock is ahead of this machine's; behind, if it is negative. It needs libfaketime:
+	// ErrNoFakeTime says that it is not installed.
+	Clock time.Duration
+	// StandbyOf, if not empty, is the URL of a server of which this one becomes a standby, with its databases and users.
+	// It needs pg_basebackup, which embedded distributions lack: the error is then fs.ErrNotExist.
+	StandbyOf string
 	// Out takes lines about what is installed and what moved.
 	Out io.Writer
 }
@@ -119,9 +125,18 @@ func startPostgres(ctx context.Context, s *Supervisor, options PostgresOptions) 
 		return nil, err
 	}
 	if clusterMajor(data) == 0 {
-		if err := makeCluster(ctx, s, binaries, home, u, options.NoSync); err != nil {
+		if options.StandbyOf != "" {
+			err = copyCluster(ctx, s, binaries, home, u, options.StandbyOf)
+		} else {
+			err = makeCluster(ctx, s, binaries, home, u, options.NoSync)
+		}
+		if err != nil {
 			return nil, err
 		}
+	}
+	environment, err := postgresClock(postgresEnvironment(), options.Clock)
+	if err != nil {
+		return nil, err
 	}
 	password, err := os.ReadFile(filepath.Join(home, "password"))
 	if err != nil {
@@ -134,7 +149,7 @@ func startPostgres(ctx context.Context, s *Supervisor, options PostgresOptions) 
 			Name:        "postgres",
 			Path:        binaries.program("postgres"),
 			Args:        serverArguments(data, ports[0], options.NoSync),
-			Env:         postgresEnvironment(),
+			Env:         environment,
 			Dir:         data,
 			Ready:       postgresProbe(admin),
 			Stops:       []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT}, // "fast" and "immediate" shutdown
@@ -146,6 +161,9 @@ func startPostgres(ctx context.Context, s *Supervisor, options PostgresOptions) 
 		}
 		started.child = children[0]
 		started.URL = postgresURL(string(password), ports[0], options.Database)
+		if options.StandbyOf != "" {
+			return nil
+		}
 		return createDatabase(ctx, admin, options.Database)
 	}, wantedPort{of: "Postgres", preferred: options.Port})
 	if err != nil {
@@ -204,10 +222,7 @@ func makeCluster(ctx context.Context, s *Supervisor, binaries postgresBinaries, 
 	if err := os.RemoveAll(unfinished); err != nil {
 		return fmt.Errorf("remove an unfinished Postgres cluster: %w", err)
 	}
-	if err := os.WriteFile(passwordFile, []byte(rand.Text()), 0o600); err != nil {
-		return fmt.Errorf("keep the password of the Postgres cluster: %w", err)
-	}
-	if err := u.own(passwordFile, 0o600); err != nil {
+	if err := keepPassword(home, rand.Text(), u); err != nil {
 		return err
 	}
 	arguments := []string{
@@ -229,6 +244,51 @@ func makeCluster(ctx context.Context, s *Supervisor, binaries postgresBinaries, 
 	}
 	s.say("Postgres %d: new cluster in %s (%.1f s)", binaries.major, home, time.Since(began).Seconds())
 	return nil
+}
+
+// copyCluster makes a cluster in HOME/data that follows another server until it is promoted.
+func copyCluster(ctx context.Context, s *Supervisor, binaries postgresBinaries, home string, u *unprivilegedUser, primary string) error {
+	from, err := url.Parse(primary)
+	if err != nil {
+		return fmt.Errorf("read the URL of the primary server: %w", err)
+	}
+	password, _ := from.User.Password()
+	if err := keepPassword(home, password, u); err != nil {
+		return err
+	}
+	err = s.RunOnce(ctx, Process{
+		Name: "pg_basebackup", Path: binaries.client("pg_basebackup"), Env: postgresEnvironment(), Dir: home, user: u,
+		Args: []string{"--pgdata=" + filepath.Join(home, "data"), "--dbname=" + primary, "--write-recovery-conf", "--checkpoint=fast"},
+	})
+	if err != nil {
+		return fmt.Errorf("copy a Postgres cluster: %w", err)
+	}
+	return nil
+}
+
+// keepPassword keeps the password of the cluster's user beside it.
+func keepPassword(home, password string, u *unprivilegedUser) error {
+	file := filepath.Join(home, "password")
+	if err := os.WriteFile(file, []byte(password), 0o600); err != nil {
+		return fmt.Errorf("keep the password of the Postgres cluster: %w", err)
+	}
+	return u.own(file, 0o600)
+}
+
+// ErrNoFakeTime means that no server can be run whose clock is not the machine's.
+var ErrNoFakeTime = errors.New("libfaketime is not installed (for example: apt-get install libfaketime)")
+
+// postgresClock adds to a server's environment what shifts its clock.
+func postgresClock(environment []string, ahead time.Duration) ([]string, error) {
+	if ahead == 0 {
+		return environment, nil
+	}
+	for _, pattern := range []string{"/usr/lib/*/faketime/libfaketime.so.1", "/usr/lib*/faketime/libfaketime.so.1", "/usr/local/lib/faketime/libfaketime.so.1"} {
+		if found, _ := filepath.Glob(pattern); len(found) > 0 { // the patterns are well formed
+			return append(environment, "LD_PRELOAD="+found[0], fmt.Sprintf("FAKETIME=%+.3f", ahead.Seconds()), "FAKETIME_DONT_FAKE_MONOTONIC=1"), nil
+		}
+	}
+	return nil, ErrNoFakeTime
 }
 
 // serverArguments configure the server by its command line alone, so that a cluster needs no editing.

@@ -25,6 +25,14 @@ type postgresBinaries struct {
 
 func (b postgresBinaries) program(name string) string { return filepath.Join(b.folder, name) }
 
+// client is a program that is not needed to run a server: it is in the folder, or where the folder's links lead.
+func (b postgresBinaries) client(name string) string {
+	if server, err := filepath.EvalSymlinks(b.program("postgres")); err == nil {
+		return filepath.Join(filepath.Dir(server), name)
+	}
+	return b.program(name)
+}
+
 // postgresFolders are where Postgres is usually found besides PATH and what pg_config says; within a pattern the newest
 // comes first.
 var postgresFolders = []string{

@@ -19,6 +19,8 @@ type Ready struct {
 	DatabaseURL string `json:"database_url"`
 	// APIKey is the key that the API takes.
 	APIKey string `json:"api_key"`
+	// Workers are the base URLs at which the workers say how they are.
+	Workers []string `json:"workers"`
 	// PIDs are the processes that the stack runs now.
 	PIDs PIDs `json:"pids"`
 }

@@ -450,6 +450,7 @@ func (s *Stack) announce() error {
 func (s *Stack) readyNow() Ready {
 	r := s.ready
 	r.PIDs = PIDs{Workers: []int{}}
+	r.Workers = append([]string{}, s.workerURLs...)
 	pid := func(c *Child) int {
 		if c == nil {
 			return 0

@@ -2,10 +2,7 @@ package store_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -121,79 +118,9 @@ func TestWhatConflictsWithAnotherTransactionIsRunAgain(t *testing.T) {
 	}
 }
 
-// frozen is a proxy to a database whose host can vanish: it then takes what is sent and passes nothing on.
-type frozen struct {
-	net.Listener
-	target string
-	mu     sync.Mutex
-	gate   *sync.RWMutex
-	conns  []net.Conn
-}
-
-func freezable(t *testing.T, databaseURL string) (*frozen, string) {
-	t.Helper()
-	u, err := url.Parse(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &frozen{Listener: listener, target: u.Host, gate: &sync.RWMutex{}}
-	go f.serve()
-	t.Cleanup(func() {
-		listener.Close()
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		for _, conn := range f.conns {
-			conn.Close()
-		}
-	})
-	u.Host = listener.Addr().String()
-	return f, u.String()
-}
-
-func (f *frozen) serve() {
-	for {
-		client, err := f.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			f.gate.RLock()
-			server, err := net.Dial("tcp", f.target)
-			f.gate.RUnlock()
-			if err != nil {
-				client.Close()
-				return
-			}
-			f.mu.Lock()
-			f.conns = append(f.conns, client, server)
-			f.mu.Unlock()
-			go f.pass(client, server)
-			go f.pass(server, client)
-		}()
-	}
-}
-
-func (f *frozen) pass(to, from net.Conn) {
-	defer to.Close()
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buffer)
-		f.gate.RLock() // waits while it is frozen
-		_, writeErr := to.Write(buffer[:n])
-		f.gate.RUnlock()
-		if err = errors.Join(err, writeErr); err != nil {
-			return
-		}
-	}
-}
-
 func TestAStatementEndsWhenTheDatabasesHostStopsToAnswer(t *testing.T) {
 	t.Parallel()
-	proxy, through := freezable(t, devstacktest.Ledger(t))
+	host, through := devstacktest.Wire(t, devstacktest.Ledger(t))
 	s, err := store.Open(t.Context(), through)
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +129,7 @@ func TestAStatementEndsWhenTheDatabasesHostStopsToAnswer(t *testing.T) {
 	if _, err := s.EnsureSender(t.Context(), notify.SMS, "+15005550006"); err != nil {
 		t.Fatal(err)
 	}
-	proxy.gate.Lock()
+	host.Silence()
 	// The test's own deadline is far longer than that of a statement.
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 	defer cancel()
@@ -225,7 +152,7 @@ func TestAStatementEndsWhenTheDatabasesHostStopsToAnswer(t *testing.T) {
 		})
 	}
 	all.Wait()
-	proxy.gate.Unlock()
+	host.Restore()
 	again, cancelAgain := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancelAgain()
 	if _, err := s.EnsureSender(again, notify.SMS, "+15005550008"); err != nil {

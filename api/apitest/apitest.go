@@ -20,6 +20,7 @@ import (
 	"github.com/todoku/todoku/api"
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/devstack/devstacktest"
+	"github.com/todoku/todoku/devstack/wire"
 	"github.com/todoku/todoku/settings"
 	"github.com/todoku/todoku/store"
 )
@@ -41,7 +42,7 @@ type API struct {
 	Store     *store.Store // for the test's own use; it is not cut off
 	Settings  *settings.Settings
 	Workflows *Workflows
-	Database  *Wire // between the API and its database
+	Database  *wire.Wire // between the API and its database
 
 	t    testing.TB
 	log  *logged
@@ -67,8 +68,9 @@ func StartDraining(t testing.TB, delay time.Duration) *API {
 func start(t testing.TB, drainDelay time.Duration, environ []string) *API {
 	t.Helper()
 	database := devstacktest.Ledger(t)
-	a := &API{t: t, Workflows: newWorkflows(), Database: newWire(t, database), log: &logged{}}
-	a.Settings = load(t, a.Database.url(t, database), environ)
+	toDatabase, through := devstacktest.Wire(t, database)
+	a := &API{t: t, Workflows: newWorkflows(), Database: toDatabase, log: &logged{}}
+	a.Settings = load(t, through, environ)
 	a.Store = open(t, database)
 
 	server, err := api.New(api.Deps{

@@ -251,6 +251,6 @@ func TestWithoutItsDatabaseTheAPISaysSo(t *testing.T) {
 			t.Errorf("answer = %d %s, Retry-After %q", answer.Status, answer.Text, answer.Header.Get("Retry-After"))
 		}
 	}
-	a.Database.Mend()
+	a.Database.Restore()
 	accept(t, a, `{"channel": "SMS", "to": "090-1234-5678", "body": "x"}`)
 }

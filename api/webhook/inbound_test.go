@@ -489,7 +489,7 @@ func TestWithoutItsDatabaseACallerIsKeptOnTheLine(t *testing.T) {
 	if got := last.verbs(); got != "Say Say Hangup" {
 		t.Errorf("after the last try it hears %s", got)
 	}
-	a.Database.Mend()
+	a.Database.Restore()
 	again, _, _ := strings.Cut(strings.TrimPrefix(document.find("Redirect").Text, apitest.PublicURL), "#")
 	if got := twiml(t, a.Callback(again, inboundCall(2))).verbs(); got != "Say Enqueue(Task)" {
 		t.Errorf("when the database is back it hears %s", got)

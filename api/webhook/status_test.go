@@ -334,7 +334,7 @@ func TestWithoutItsDatabaseACallbackComesAgain(t *testing.T) {
 	if answer.Status != http.StatusServiceUnavailable || answer.Code() != "database_unavailable" {
 		t.Errorf("answer = %d %s", answer.Status, answer.Text)
 	}
-	a.Database.Mend()
+	a.Database.Restore()
 	if answer := a.Callback(smsPath+"?id="+id.String(), sms(sid("SM", 1), "delivered")); answer.Status != http.StatusNoContent {
 		t.Errorf("the second time: %d %s", answer.Status, answer.Text)
 	}

@@ -70,6 +70,8 @@ type Options struct {
 	Workers  int               // 1 if 0
 	Settings map[string]string // settings of todoku, by name; nothing else of ours is taken from the environment
 	Profiles string            // a folder for CPU profiles; empty: none
+	Database *Database         // nil: a Postgres of the rig's own, which it kills and starts again
+	Program  string            // the todoku program, as [BuildShifted] makes one; empty: this very program
 	Out      io.Writer         // lines about what starts and what dies; nil: nobody reads them
 }
 
@@ -87,7 +89,7 @@ type Rig struct {
 // Start starts a rig and returns when it is ready. ctx limits only that; the caller must Stop it.
 func Start(ctx context.Context, options Options) (*Rig, error) {
 	stack, err := devstack.Start(ctx, devstack.Options{
-		Ephemeral: true, Workers: max(options.Workers, 1), Env: options.environment(), Out: options.Out,
+		Ephemeral: true, Workers: max(options.Workers, 1), Executable: options.Program, Env: options.environment(), Out: options.Out,
 	})
 	if err != nil {
 		return nil, err
@@ -125,6 +127,9 @@ func (o Options) environment() []string {
 	for name, value := range o.Settings {
 		env = append(env, name+"="+value)
 	}
+	if o.Database != nil {
+		env = append(env, "DATABASE_URL="+o.Database.URL())
+	}
 	if o.Profiles != "" {
 		env = append(env, profileFolder+"="+o.Profiles)
 	}
@@ -133,6 +138,9 @@ func (o Options) environment() []string {
 
 // DatabaseURL names the rig's database, with its password.
 func (r *Rig) DatabaseURL() string { return r.stack.Ready().DatabaseURL }
+
+// Workers are the base URLs at which the workers say how they are.
+func (r *Rig) Workers() []string { return r.stack.Ready().Workers }
 
 // A Part is one or more processes of the rig that do the same.
 type Part string

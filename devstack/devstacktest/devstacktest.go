@@ -24,6 +24,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/todoku/todoku/devstack"
+	"github.com/todoku/todoku/devstack/wire"
 	"github.com/todoku/todoku/migrations"
 )
 
@@ -140,6 +141,23 @@ func newDatabase(t testing.TB, template string) string {
 		}
 	})
 	return databaseURL(t, name)
+}
+
+// Wire lays a wire to a database, which lasts as long as the test, and gives the database's URL through it.
+func Wire(t testing.TB, databaseURL string) (w *wire.Wire, through string) {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, err = wire.To(u.Host); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	if through, err = w.Through(databaseURL); err != nil {
+		t.Fatal(err)
+	}
+	return w, through
 }
 
 // serverURL is the URL of the shared server's own database.
