@@ -11,9 +11,7 @@ import (
 
 func newMigrateCommand() *cobra.Command {
 	group := newGroup("migrate", "Bring the database's schema up to date, or back",
-		newMigration("up", "Apply every migration that the database lacks",
-			"It may run again, and several may start together: they wait for each other.",
-			migrations.Up, "applied", "the schema is up to date already"),
+		newMigrateUp(),
 		newMigration("down", "Take the newest migration back, with all data in what it made",
 			"There is no way to get the data back but a backup.",
 			migrations.Down, "took back", "no migration is left to take back"),
@@ -22,6 +20,22 @@ func newMigrateCommand() *cobra.Command {
 	group.GroupID = groupManage
 	group.Example = "  todoku migrate status\n  todoku migrate up"
 	return group
+}
+
+func newMigrateUp() *cobra.Command {
+	var grantTo string
+	up := newMigration("up", "Apply every migration that the database lacks",
+		"It may run again, and several may start together: they wait for each other. With --grant, API and workers can\n"+
+			"connect as a role that reads and writes rows and cannot change the schema, which belongs to the role of DATABASE_URL.",
+		func(ctx context.Context, database string) ([]migrations.Migration, error) {
+			applied, err := migrations.Up(ctx, database)
+			if err == nil && grantTo != "" {
+				err = migrations.Grant(ctx, database, grantTo)
+			}
+			return applied, err
+		}, "applied", "the schema is up to date already")
+	up.Flags().StringVar(&grantTo, "grant", "", "grant this role of Postgres what API and workers need")
+	return up
 }
 
 func newMigration(use, short, more string, run func(context.Context, string) ([]migrations.Migration, error), did, nothing string) *cobra.Command {

@@ -13,7 +13,6 @@ import (
 // values that they have there.
 var elsewhere = map[string]string{
 	"TODOKU_URL":         "",
-	"POSTGRES_PASSWORD":  "",
 	"TEMPORAL_ADDRESS":   "",
 	"TEMPORAL_NAMESPACE": "default",
 }

@@ -22,7 +22,8 @@ func openStore(t testing.TB) *store.Store {
 	return s
 }
 
-// openLedger gives, beside the store, a connection for what no function of the store does.
+// openLedger gives, beside the store, which has the rights of the application, a connection of the owner for what no
+// function of the store does.
 func openLedger(t testing.TB) (*store.Store, *pgx.Conn) {
 	t.Helper()
 	var url string
@@ -31,7 +32,7 @@ func openLedger(t testing.TB) (*store.Store, *pgx.Conn) {
 	} else {
 		url = devstacktest.PostgresFromTemplate(t, "ledger held to the table of moves", migrateAndWatch)
 	}
-	s, err := store.Open(t.Context(), url)
+	s, err := store.Open(t.Context(), devstacktest.AsApplication(t, url))
 	if err != nil {
 		t.Fatal(err)
 	}

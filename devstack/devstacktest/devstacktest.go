@@ -143,6 +143,36 @@ func newDatabase(t testing.TB, template string) string {
 	return databaseURL(t, name)
 }
 
+// applicationRole reads and writes rows and cannot change the schema, as API and workers may in production.
+const applicationRole = "todoku_app"
+
+// AsApplication gives the URL of a test's database for a role that has no rights but those of [migrations.Grant].
+func AsApplication(t testing.TB, databaseURL string) string {
+	t.Helper()
+	roles.Lock()
+	defer roles.Unlock()
+	if !roles.made {
+		if err := execute(serverURL(t), `CREATE ROLE `+applicationRole+` LOGIN PASSWORD 'app'`); err != nil {
+			t.Fatal(err)
+		}
+		roles.made = true
+	}
+	if err := migrations.Grant(t.Context(), databaseURL, applicationRole); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(applicationRole, "app")
+	return u.String()
+}
+
+var roles struct {
+	sync.Mutex
+	made bool
+}
+
 // Wire lays a wire to a database, which lasts as long as the test, and gives the database's URL through it.
 func Wire(t testing.TB, databaseURL string) (w *wire.Wire, through string) {
 	t.Helper()
