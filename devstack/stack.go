@@ -358,8 +358,15 @@ func (s *Stack) reserveAPI(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ready.API = "http://" + address
-	if s.simulator != nil {
+	public := s.env["TODOKU_PUBLIC_URL"]
+	switch moved := s.apiPort.Addr().(*net.TCPAddr).Port != port; {
+	case s.simulator != nil:
+		if public != "" {
+			s.say("TODOKU_PUBLIC_URL is not used: the simulator calls back at %s", s.ready.API)
+		}
 		s.env.set("TODOKU_PUBLIC_URL", s.ready.API)
+	case public != "" && moved:
+		s.say("Twilio calls back at %s (TODOKU_PUBLIC_URL): let that lead to %s, for the API is not at port %d", public, s.ready.API, port)
 	}
 	return nil
 }

@@ -253,6 +253,7 @@ func TestStackUsesWhatItIsGiven(t *testing.T) {
 			"TWILIO_AUTH_TOKEN=token",
 			"TODOKU_API_KEY_FILE="+key,
 			"TODOKU_ADDR=127.0.0.1:"+strconv.Itoa(taken),
+			"TODOKU_PUBLIC_URL=https://tunnel.example.com",
 		),
 	})
 	if err != nil {
@@ -260,6 +261,9 @@ func TestStackUsesWhatItIsGiven(t *testing.T) {
 	}
 	defer s.Stop()
 	r := s.Ready()
+	if want := "Twilio calls back at https://tunnel.example.com (TODOKU_PUBLIC_URL): let that lead to " + r.API; !strings.Contains(said.String(), want) {
+		t.Errorf("the port of the API was taken, and it does not say that %s", want)
+	}
 	if r.DatabaseURL != database.URL || r.Temporal != server.Address || r.Simulator != "" || r.APIKey != "key-of-the-user-with-32-characters" {
 		t.Errorf("ready: %+v", r)
 	}
@@ -267,7 +271,7 @@ func TestStackUsesWhatItIsGiven(t *testing.T) {
 		t.Errorf("pids: %+v", r.PIDs)
 	}
 	settings := settingsOf(t, r.API)
-	if settings["TWILIO_ACCOUNT_SID"] != "AC11111111111111111111111111111111" || settings["TWILIO_API_URL"] != "" || settings["TODOKU_PUBLIC_URL"] != "" {
+	if settings["TWILIO_ACCOUNT_SID"] != "AC11111111111111111111111111111111" || settings["TWILIO_API_URL"] != "" || settings["TODOKU_PUBLIC_URL"] != "https://tunnel.example.com" {
 		t.Errorf("Twilio's settings changed: %v", settings)
 	}
 	s.Stop()
