@@ -22,6 +22,9 @@ const (
 	singleAnswerLimit = 1 << 20
 	listAnswerLimit   = 16 << 20
 	errorAnswerLimit  = 64 << 10
+
+	// clockAge is how often Twilio's clock is learnt from an answer: it shows whole seconds, so one answer is not enough.
+	clockAge = 100 * time.Millisecond
 )
 
 // ErrDeadline says that the deadline of a create passed before anything was written to the wire.
@@ -50,7 +53,7 @@ type exchange struct {
 	path      string // of the request, without the base URL's prefix
 	query     string
 	requestID string
-	gateway   string // who wrote the answer, should it turn out not to be Twilio's
+	header    http.Header // of the answer: it names who wrote it, should that turn out not to be Twilio
 	writtenAt time.Time
 }
 
@@ -101,14 +104,16 @@ func (e *exchange) SendRequest(method, address string, data url.Values, headers 
 	defer resp.Body.Close()
 	e.requestID = resp.Header.Get("Twilio-Request-Id")
 	e.status = resp.StatusCode
-	e.gateway = gateway(resp.StatusCode, resp.Header)
+	e.header = resp.Header
 
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		body, err := io.ReadAll(io.LimitReader(resp.Body, errorAnswerLimit))
 		return nil, e.refused(resp, body, err)
 	}
-	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil { // an error's may be that of a gateway
-		e.client.clock.Learn(asked, date, time.Second, time.Now())
+	if !e.client.clock.Fresh(clockAge) {
+		if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil { // an error's may be that of a gateway
+			e.client.clock.Learn(asked, date, time.Second, time.Now())
+		}
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, e.limit+1))
 	switch {
@@ -226,7 +231,7 @@ func (e *exchange) refused(resp *http.Response, body []byte, readErr error) *Err
 	failed := e.fail(Classify(code, resp.StatusCode), message, nil)
 	failed.Code = code
 	if code == 0 {
-		failed.Gateway = scrub(e.gateway, e.private)
+		failed.Gateway = scrub(gateway(e.status, e.header), e.private)
 	}
 	failed.RetryAfter = parseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
 	return failed
@@ -249,6 +254,6 @@ func (e *exchange) failure(err error) error {
 // undecodable is the error of a 2xx answer that does not say what it should.
 func (e *exchange) undecodable(reason string) *Error {
 	failed := e.fail(Ambiguous, "the answer cannot be decoded: "+reason, nil)
-	failed.Gateway = scrub(e.gateway, e.private)
+	failed.Gateway = scrub(gateway(e.status, e.header), e.private)
 	return failed
 }
