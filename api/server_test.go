@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/todoku/todoku/api"
 	"github.com/todoku/todoku/api/apitest"
 	"github.com/todoku/todoku/devstack/devstacktest"
 	"github.com/todoku/todoku/migrations"
@@ -369,4 +371,53 @@ func TestWhatIsNoHTTPIsRefusedInPlainText(t *testing.T) {
 	if strings.Contains(a.Log(), "12345678") {
 		t.Error("the log repeats a number")
 	}
+}
+
+func TestOperationsHaveAListenerOfTheirOwn(t *testing.T) {
+	a := apitest.Start(t)
+	public, operations := listen(t), listen(t)
+	server, err := api.New(api.Deps{
+		Store: a.Store, Starter: a.Workflows, Settings: a.Settings, Logger: slog.New(slog.DiscardHandler), Ops: operations,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx, public) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	for path, want := range map[string]struct{ public, operations int }{
+		"/metrics": {http.StatusNotFound, http.StatusOK},
+		"/docs":    {http.StatusNotFound, http.StatusOK},
+		"/readyz":  {http.StatusOK, http.StatusOK},
+		"/healthz": {http.StatusOK, http.StatusOK},
+
+		"/api/v1/senders": {http.StatusUnauthorized, http.StatusNotFound},
+	} {
+		for listener, want := range map[net.Listener]int{public: want.public, operations: want.operations} {
+			answer, err := http.Get("http://" + listener.Addr().String() + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("%s answers %d on the listener for operations (%t), want %d", path, answer.StatusCode, listener == operations, want)
+			}
+		}
+	}
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	return listener
 }

@@ -8,13 +8,17 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/todoku/todoku/devstack/devstacktest"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/workflows"
 )
@@ -78,5 +82,38 @@ func TestSearchAttributesThatMayNotBeAddedAreNamed(t *testing.T) {
 				t.Errorf("it says %v", err)
 			}
 		})
+	}
+}
+
+func TestASearchAttributeOfAnotherTypeIsNamed(t *testing.T) {
+	t.Setenv("TEMPORAL_ADDRESS", devstacktest.Temporal(t))
+	t.Setenv("TEMPORAL_NAMESPACE", "attribute-of-another-type")
+	s, err := starter.Dial("", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	_, err = s.Client().WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
+		Namespace: "attribute-of-another-type", WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := workflows.ChannelAttribute.GetName()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) { // the namespace is known a little later
+		_, err = s.Client().OperatorService().AddSearchAttributes(t.Context(), &operatorservice.AddSearchAttributesRequest{
+			Namespace:        "attribute-of-another-type",
+			SearchAttributes: map[string]enums.IndexedValueType{name: enums.INDEXED_VALUE_TYPE_INT},
+		})
+		if err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+	var found *starter.AttributesError
+	if err := s.EnsureSearchAttributes(t.Context()); !errors.As(err, &found) || found.Unknown || !strings.Contains(err.Error(), name) {
+		t.Errorf("it says %v", err)
 	}
 }

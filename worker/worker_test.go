@@ -245,6 +245,24 @@ func TestTheWorkerSaysWhetherItWorks(t *testing.T) {
 	}
 }
 
+func TestTheWorkersListenerKeepsNobodyWhoSaysNothing(t *testing.T) {
+	h := newHouse(t)
+	for _, said := range []string{"", "GET /healthz HTTP/1.1\r\nHost:"} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(h.health, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, said); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // far longer than the listener's
+		if _, err := io.ReadAll(conn); err != nil {
+			t.Errorf("a client that says %q is kept: %v", said, err)
+		}
+	}
+}
+
 func byNotification(id uuid.UUID) *workflowservice.ListWorkflowExecutionsRequest {
 	return &workflowservice.ListWorkflowExecutionsRequest{
 		Query: workflows.NotificationAttribute.GetName() + " = '" + id.String() + "'",

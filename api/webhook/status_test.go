@@ -443,6 +443,31 @@ func TestWhatIsUnderstoodCountsAsNothingStrange(t *testing.T) {
 	}
 }
 
+func TestACallbackSignedWithThePreviousTokenIsTakenAndCounted(t *testing.T) {
+	const previous = "previoustokenprevioustoken"
+	signed := func(a *apitest.API, token string, id uuid.UUID) int {
+		path, form := smsPath+"?id="+id.String(), sms(sid("SM", 1), "delivered")
+		return a.Do(http.MethodPost, path, form.Encode(), "Authorization: ", "Content-Type: application/x-www-form-urlencoded",
+			carrier.SignatureHeader+": "+carrier.Sign(token, apitest.PublicURL+path, form)).Status
+	}
+	rotating := apitest.Start(t, "TWILIO_AUTH_TOKEN_PREVIOUS="+previous)
+	before := counter(t, "todoku_webhook_previous_token_total", "", "")
+	for _, token := range []string{previous, apitest.AuthToken} {
+		id, _ := claimed(t, rotating, notify.SMS)
+		if got := signed(rotating, token, id); got != http.StatusNoContent {
+			t.Errorf("a callback signed with %q is answered %d", token, got)
+		}
+	}
+	if got := counter(t, "todoku_webhook_previous_token_total", "", "") - before; got != 1 {
+		t.Errorf("counted %v with the previous token, want 1", got)
+	}
+	rotated := apitest.Start(t)
+	id, _ := claimed(t, rotated, notify.SMS)
+	if got := signed(rotated, previous, id); got != http.StatusForbidden {
+		t.Errorf("after the rotation it is answered %d", got)
+	}
+}
+
 // counter sums a metric's series that have the label.
 func counter(t *testing.T, metric, label, value string) (sum float64) {
 	t.Helper()
