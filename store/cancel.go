@@ -107,9 +107,10 @@ func (s *Store) CancelQueuedCalls(ctx context.Context) (owners []string, err err
 		WITH row AS MATERIALIZED (
 			SELECT n.id
 			FROM batches b
-			JOIN notifications n ON n.sender_id = b.sender_id AND n.batch_id = b.id AND `+atCarrier+`
+			JOIN notifications n ON n.batch_id = b.id
 			WHERE b.canceled_at IS NOT NULL AND b.finished_at IS NULL AND b.channel = 'CALL'
-				AND n.status = 'PENDING' AND n.twilio_sid IS NOT NULL AND n.cancel_requested_at IS NULL
+				AND n.channel = 'CALL' AND n.status = 'PENDING' AND n.carrier_rank < 2 AND n.cancel_requested_at IS NULL
+				AND n.twilio_sid IS NOT NULL
 			ORDER BY n.id
 			LIMIT $1
 			FOR UPDATE OF n SKIP LOCKED

@@ -259,9 +259,17 @@ func TestACallThatRingsIsNotCanceled(t *testing.T) {
 
 func TestQueuedCallsOfACanceledBatchAreAskedForOnce(t *testing.T) {
 	t.Parallel()
+	for name, claimTerms := range map[string]store.ClaimTerms{"with a pace": limited(uuid.Nil, 20), "without": terms(uuid.Nil)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			askForQueuedCalls(t, claimTerms)
+		})
+	}
+}
+
+func askForQueuedCalls(t *testing.T, claimTerms store.ClaimTerms) {
 	s := openStore(t)
 	b := acceptBatch(t, s, 4, 4, func(b *store.NewBatch) { b.Channel = notify.Call })
-	claimTerms := limited(uuid.Nil, 20)
 	claimTerms.Owner, claimTerms.Limit = batchTerms(b, 0, 4).Owner, 3
 	claims, err := s.Claim(t.Context(), claimTerms)
 	if err != nil || len(claims) != 3 {
