@@ -11,6 +11,7 @@ import (
 
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/settings"
 	"github.com/todoku/todoku/store"
 )
@@ -168,7 +169,7 @@ func (b binding) watch(ctx context.Context) (watched context.Context, stop func(
 				return
 			case <-time.After(bindingInterval):
 			}
-			if err := b.check(watched); isRefusal(err) {
+			if err := panics.Catch(func() error { return b.check(watched) }); isRefusal(err) {
 				cancel(err)
 				return
 			}

@@ -4,10 +4,10 @@ package group
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/todoku/todoku/panics"
 )
 
 // The shape of groups. A value that finds nothing being written is written at once, alone; others
@@ -153,10 +153,9 @@ func (w *Writer[T, R]) together(ctx context.Context, values []T) []outcome[R] {
 }
 
 func (w *Writer[T, R]) once(ctx context.Context, values []T) (results []R, err error) {
-	defer func() {
-		if cause := recover(); cause != nil { // here it would end the process, and not one request
-			err = fmt.Errorf("panic while writing a group: %v\n%s", cause, debug.Stack())
-		}
-	}()
-	return w.write(ctx, values...)
+	err = panics.Catch(func() (err error) { // a panic would end the process, and not one request
+		results, err = w.write(ctx, values...)
+		return err
+	})
+	return results, err
 }

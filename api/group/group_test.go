@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -171,9 +172,11 @@ func TestAnOutageIsEverybodys(t *testing.T) {
 }
 
 func TestAPanicIsAnErrorOfItsGroup(t *testing.T) {
-	w := NewWriter(Patient, func(context.Context, ...int) ([]int, error) { panic("out of order") }, isOutage)
+	w := NewWriter(Patient, func(context.Context, ...int) ([]int, error) { panic("a text to +12025550143") }, isOutage)
 	if _, err := w.Do(t.Context(), 1); err == nil {
 		t.Error("it was answered as done")
+	} else if strings.Contains(err.Error(), "+12025550143") {
+		t.Errorf("the error has the panic's value: %v", err)
 	}
 	if _, err := w.Do(t.Context(), 1); err == nil {
 		t.Error("it was answered as done the second time")

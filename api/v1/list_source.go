@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/store"
 )
 
@@ -28,12 +29,24 @@ func (a *API) newListSource(ctx context.Context, list int64, template *notify.Te
 	members := make(chan readMember, rowsInPart)
 	go func() {
 		defer close(members)
-		for m, err := range a.Store.ListSnapshot(ctx, list) {
+		give := func(m readMember) bool {
 			select {
-			case members <- readMember{m, err}:
+			case members <- m:
+				return true
 			case <-ctx.Done():
-				return
+				return false
 			}
+		}
+		err := panics.Catch(func() error {
+			for m, err := range a.Store.ListSnapshot(ctx, list) {
+				if !give(readMember{m, err}) {
+					break
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			give(readMember{err: err})
 		}
 	}()
 	s := &listSource{ctx: ctx, members: members}
