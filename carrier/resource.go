@@ -125,7 +125,7 @@ func (m messageAnswer) resource() Resource {
 	}
 }
 
-// codeIn is an error code as Twilio wrote it; a number is documented, and null where there is none.
+// codeIn is an error code as Twilio wrote it. Documented are a number, and null for no error.
 func codeIn(code any) string {
 	switch code := code.(type) {
 	case nil:

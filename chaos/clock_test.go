@@ -56,8 +56,8 @@ func TestClocksThatDiffer(t *testing.T) {
 	}
 }
 
-// loseAnswers sends notifications of which the carrier accepts each and answers none, tells of none, and has a clock that
-// is so far ahead of its machine's.
+// loseAnswers sends notifications of which the carrier accepts each and answers none, and tells of none; its clock is so
+// far ahead of its machine's.
 func loseAnswers(t *testing.T, r *rig.Rig, each int, clock time.Duration) {
 	t.Helper()
 	behave(t, r, func(b *simulator.Behaviour) {

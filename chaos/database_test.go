@@ -74,7 +74,8 @@ func dropPackets(t *testing.T, port int) (back func()) {
 	}
 	back = sync.OnceFunc(func() {
 		for _, rule := range rules {
-			_ = exec.Command("iptables", slices.Concat([]string{"-w", "-D"}, rule)...).Run() // one that was not added is not there
+			// A rule that was not added is not there.
+			_ = exec.Command("iptables", slices.Concat([]string{"-w", "-D"}, rule)...).Run()
 		}
 	})
 	t.Cleanup(back)

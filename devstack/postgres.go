@@ -247,7 +247,9 @@ func makeCluster(ctx context.Context, s *Supervisor, binaries postgresBinaries, 
 }
 
 // copyCluster makes a cluster in HOME/data that follows another server until it is promoted.
-func copyCluster(ctx context.Context, s *Supervisor, binaries postgresBinaries, home string, u *unprivilegedUser, primary string) error {
+func copyCluster(
+	ctx context.Context, s *Supervisor, binaries postgresBinaries, home string, u *unprivilegedUser, primary string,
+) error {
 	from, err := url.Parse(primary)
 	if err != nil {
 		return fmt.Errorf("read the URL of the primary server: %w", err)
@@ -258,7 +260,9 @@ func copyCluster(ctx context.Context, s *Supervisor, binaries postgresBinaries, 
 	}
 	err = s.RunOnce(ctx, Process{
 		Name: "pg_basebackup", Path: binaries.client("pg_basebackup"), Env: postgresEnvironment(), Dir: home, user: u,
-		Args: []string{"--pgdata=" + filepath.Join(home, "data"), "--dbname=" + primary, "--write-recovery-conf", "--checkpoint=fast"},
+		Args: []string{
+			"--pgdata=" + filepath.Join(home, "data"), "--dbname=" + primary, "--write-recovery-conf", "--checkpoint=fast",
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("copy a Postgres cluster: %w", err)
@@ -283,9 +287,11 @@ func postgresClock(environment []string, ahead time.Duration) ([]string, error) 
 	if ahead == 0 {
 		return environment, nil
 	}
-	for _, pattern := range []string{"/usr/lib/*/faketime/libfaketime.so.1", "/usr/lib*/faketime/libfaketime.so.1", "/usr/local/lib/faketime/libfaketime.so.1"} {
-		if found, _ := filepath.Glob(pattern); len(found) > 0 { // the patterns are well formed
-			return append(environment, "LD_PRELOAD="+found[0], fmt.Sprintf("FAKETIME=%+.3f", ahead.Seconds()), "FAKETIME_DONT_FAKE_MONOTONIC=1"), nil
+	for _, folder := range []string{"/usr/lib/*/faketime", "/usr/lib*/faketime", "/usr/local/lib/faketime"} {
+		// The patterns are well formed.
+		if found, _ := filepath.Glob(filepath.Join(folder, "libfaketime.so.1")); len(found) > 0 {
+			return append(environment, "LD_PRELOAD="+found[0], fmt.Sprintf("FAKETIME=%+.3f", ahead.Seconds()),
+				"FAKETIME_DONT_FAKE_MONOTONIC=1"), nil
 		}
 	}
 	return nil, ErrNoFakeTime

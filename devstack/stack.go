@@ -366,7 +366,8 @@ func (s *Stack) reserveAPI(context.Context) error {
 		}
 		s.env.set("TODOKU_PUBLIC_URL", s.ready.API)
 	case public != "" && moved:
-		s.say("Twilio calls back at %s (TODOKU_PUBLIC_URL): let that lead to %s, for the API is not at port %d", public, s.ready.API, port)
+		s.say("Twilio calls back at %s (TODOKU_PUBLIC_URL): let that lead to %s, for the API is not at port %d",
+			public, s.ready.API, port)
 	}
 	return nil
 }

@@ -30,5 +30,6 @@ func (s *Store) LoggedValues(ctx context.Context) (warning string, err error) {
 	if len(settings) == 0 {
 		return "", nil
 	}
-	return "the database server may write phone numbers and texts into its log: set " + strings.Join(settings, ", ") + " there", nil
+	return "the database server may write phone numbers and texts into its log: set " +
+		strings.Join(settings, ", ") + " there", nil
 }

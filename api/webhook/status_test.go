@@ -396,7 +396,7 @@ func TestWhatACallbackSaysAndNobodyUnderstandsIsKeptCountedAndLogged(t *testing.
 		{"a code that is not ASCII", "unknown_error_code", smsPath + "?id=ID", sms(sid("SM", 1), "undelivered", "ErrorCode=３０００３"),
 			store.EventReceipt, "not an error code: unprintable"},
 		{"an id of nobody", "no_notification", smsPath + "?id=" + uuid.NewString(), sms(sid("SM", 1), "delivered"), "", ""},
-		{"an id that is none", "no_notification", smsPath + "?id=1", sms(sid("SM", 2), "delivered"), "", ""},
+		{"a malformed id", "no_notification", smsPath + "?id=1", sms(sid("SM", 2), "delivered"), "", ""},
 		{"no id, and a SID of nobody", "no_notification", smsPath, sms(sid("SM", 3), "delivered"), "", ""},
 		{"the id of another channel", "no_notification", callPath + "?id=ID", call(sid("CA", 1), "busy"), "", ""},
 	} {

@@ -18,7 +18,7 @@ type Database struct {
 
 	url     string // through the wire
 	primary *devstack.Postgres
-	standby *devstack.Postgres // nil: there is none
+	standby *devstack.Postgres // nil before AddStandby
 }
 
 // StartDatabase starts a Postgres whose clock is so far ahead of the machine's; see [devstack.PostgresOptions].

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// ClockShift names the setting by which a program that [BuildShifted] made shows another time than the machine's: by how
-// many seconds it is ahead. Timers and time-outs are not changed: they follow the monotonic clock, as on a machine whose
-// clock is wrong.
+// ClockShift names the setting by which a program of [BuildShifted] shows another time than the machine's: by how many
+// seconds it is ahead. Timers and time-outs are not changed: they follow the monotonic clock, as on a machine whose clock
+// is wrong.
 const ClockShift = "TODOKU_RIG_CLOCK_SHIFT"
 
 const (
@@ -39,7 +39,8 @@ var shift = func() (seconds int64) {
 `
 )
 
-var errTimeChanged = errors.New("build a program with another clock: package time of this version of Go is not as expected")
+var errTimeChanged = errors.New("build a program with another clock: " +
+	"package time of this version of Go is not as expected")
 
 // BuildShifted builds todoku into a folder, with a package time that ClockShift shifts, and returns the program. All of
 // the program is compiled anew, the first time.
@@ -57,7 +58,10 @@ func BuildShifted(ctx context.Context, folder string) (program string, err error
 		return "", errTimeChanged
 	}
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	for name, content := range map[string]string{"time.go": strings.Replace(string(text), unshifted, shifted, 1), "shift.go": shiftFile} {
+	for name, content := range map[string]string{
+		"time.go":  strings.Replace(string(text), unshifted, shifted, 1),
+		"shift.go": shiftFile,
+	} {
 		file := filepath.Join(folder, name)
 		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
 			return "", fmt.Errorf("build a program with another clock: %w", err)
@@ -73,8 +77,8 @@ func BuildShifted(ctx context.Context, folder string) (program string, err error
 		return "", fmt.Errorf("build a program with another clock: %w", err)
 	}
 	program = filepath.Join(folder, "todoku")
-	out, err := exec.CommandContext(ctx, "go", "build", "-overlay", overlayFile, "-o", program, "github.com/todoku/todoku").CombinedOutput()
-	if err != nil {
+	build := exec.CommandContext(ctx, "go", "build", "-overlay", overlayFile, "-o", program, "github.com/todoku/todoku")
+	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build a program with another clock: %w: %s", err, out)
 	}
 	return program, nil
