@@ -133,6 +133,34 @@ func (s *Starter) Wake(ctx context.Context, workflowID string) (alive bool, err 
 	return s.signal(ctx, workflowID, workflows.WakeSignal, nil)
 }
 
+// Stuck reports whether a workflow is open and its task has failed, or was lost, since something last happened to
+// it. A task that only waits for a worker has not. A worker that dies is enough for it, so ask about a workflow
+// that has not gone on for a while. The SDK answers a failure once and then lets the task time out, and each signal
+// starts the count anew, so Temporal counts no further for one that is woken often.
+func (s *Starter) Stuck(ctx context.Context, workflowID string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	described, err := s.client.DescribeWorkflow(ctx, workflowID, "")
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("describe a workflow: %w", err)
+	}
+	return described.RawResponse.GetPendingWorkflowTask().GetAttempt() > 1, nil
+}
+
+// Terminate ends a workflow at once; one that is closed or gone is success.
+func (s *Starter) Terminate(ctx context.Context, workflowID, reason string) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	err := s.client.TerminateWorkflow(ctx, workflowID, "", reason)
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); err == nil || gone {
+		return nil
+	}
+	return fmt.Errorf("terminate a workflow: %w", err)
+}
+
 func (s *Starter) signal(ctx context.Context, workflowID, name string, arg any) (alive bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()

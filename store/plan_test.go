@@ -156,7 +156,7 @@ func work(t testing.TB, s *store.Store) {
 	for what, err := range map[string]error{
 		"waiting":   second(s.Waiting(t.Context(), 10)),
 		"unstarted": second(s.Unstarted(t.Context(), nil, 10)),
-		"idle":      second(s.Idle(t.Context(), time.Second, time.Second, 10)),
+		"idle":      second(s.Idle(t.Context(), time.Second, time.Second, nil, 10)),
 		"bequeath":  second(s.Bequeath(t.Context(), "relay/1")),
 		"senders":   second(s.Senders(t.Context())),
 		"expire":    s.Expire(t.Context(), shard.Owner, time.Hour, store.Failure{}),

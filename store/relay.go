@@ -85,7 +85,7 @@ func (s *Store) Unstarted(ctx context.Context, leaveOut []int64, limit int) ([]U
 // Idle lists owners that seem to sleep or to be gone: for longer than since they have had a row that
 // could be claimed, or a claim that has run out. ahead is how far ahead slots may be reserved: a batch that
 // runs has the sender's next slots, and yet a single could have one.
-func (s *Store) Idle(ctx context.Context, since, ahead time.Duration, limit int) ([]string, error) {
+func (s *Store) Idle(ctx context.Context, since, ahead time.Duration, leaveOut []string, limit int) ([]string, error) {
 	owners, err := many(ctx, s, pgx.RowTo[string], `
 		SELECT DISTINCT workflow_id
 		FROM (
@@ -110,8 +110,8 @@ func (s *Store) Idle(ctx context.Context, since, ahead time.Duration, limit int)
 			FROM notifications
 			WHERE status = 'SENDING' AND claim_deadline <= clock_timestamp() - $1::interval
 		) AS idle
-		WHERE workflow_id IS NOT NULL
-		LIMIT $2`, since, limit, ahead)
+		WHERE workflow_id IS NOT NULL AND workflow_id <> ALL (coalesce($4::text[], '{}'))
+		LIMIT $2`, since, limit, ahead, leaveOut)
 	if err != nil {
 		return nil, fmt.Errorf("list idle owners: %w", err)
 	}

@@ -99,7 +99,7 @@ func TestAnOwnerThatSleepsIsSeenWhileABatchUsesTheSlots(t *testing.T) {
 			UPDATE senders SET next_slot = now() + $1::text::interval`, next); err != nil {
 			t.Fatal(err)
 		}
-		idle, err := s.Idle(t.Context(), 10*time.Second, time.Second, 10)
+		idle, err := s.Idle(t.Context(), 10*time.Second, time.Second, nil, 10)
 		slices.Sort(idle)
 		if err != nil || !slices.Equal(idle, want) {
 			t.Errorf("with the next slot in %s idle are %v, error %v: want %v", next, idle, err, want)

@@ -1,9 +1,11 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,13 +29,19 @@ const (
 	shardPatience = 10 * time.Second
 )
 
-// wakeAfter is how long a row that could be claimed may wait before its owner is woken, and how
-// often the same owner is woken at most.
+// wakeAfter is how long a row that could be claimed may wait before its owner is woken.
 const (
 	wakeAfter = 10 * time.Second
 	wakeLook  = 2 * time.Second // between two looks
-	wakeEvery = 30 * time.Second
 	wakeLimit = 100
+)
+
+// An owner that was woken so often in vain, within defaultPatience, may be stuck. It is woken every 30 s.
+const (
+	wakesBeforeStuck = 3
+	defaultPatience  = 2 * time.Minute
+	stuckLimit       = 10
+	stuckWithin      = time.Minute
 )
 
 // Relay starts workflows for accepted notifications that have none: because Temporal was away when
@@ -49,14 +57,19 @@ type Relay struct {
 	// ShardSize is how many notifications one workflow carries at most.
 	ShardSize int
 
-	looked  time.Time // when wakeIdle last looked
-	woken   map[string]time.Time
-	sharded map[int64]time.Time // by sender: when its last shard was started
+	// Patience is how long an owner is woken in vain before Temporal is asked whether it is stuck; without it,
+	// two minutes.
+	Patience time.Duration
+
+	looked   time.Time // when wakeIdle last looked
+	woken    map[string]wakes
+	replaced []time.Time         // when owners that were stuck were replaced lately
+	sharded  map[int64]time.Time // by sender: when its last shard was started
 }
 
 // Run relays until ctx ends.
 func (r *Relay) Run(ctx context.Context) {
-	r.woken, r.sharded = map[string]time.Time{}, map[int64]time.Time{}
+	r.woken, r.sharded = map[string]wakes{}, map[int64]time.Time{}
 	waits := false
 	repeat(ctx, r.Log, "relay", relayInterval, "relay waits: what is accepted is started when the database and Temporal answer again", func(ctx context.Context) error {
 		err := errors.Join(
@@ -139,41 +152,95 @@ func (r *Relay) startUnstarted(ctx context.Context, leaveOut []int64) error {
 	return errors.Join(startErr, r.Store.MarkStarted(ctx, started...))
 }
 
+// wakes are how often an owner was woken and did not go on.
+type wakes struct {
+	first, last time.Time
+	times       int
+}
+
 // wakeIdle wakes the owners of rows that could be claimed and were not. An owner whose workflow is
-// closed or gone is replaced.
+// closed or gone is replaced, and so is one that goes on waking in vain because it is stuck.
 func (r *Relay) wakeIdle(ctx context.Context) error {
-	if time.Since(r.looked) < wakeLook {
+	patience := cmp.Or(r.Patience, defaultPatience)
+	if time.Since(r.looked) < min(wakeLook, patience/wakesBeforeStuck) {
 		return nil
 	}
 	r.looked = time.Now()
-	for owner, at := range r.woken {
-		if time.Since(at) > wakeEvery {
+	pause := patience / (wakesBeforeStuck + 1) // between two wakes of one owner
+	var lately []string
+	for owner, of := range r.woken {
+		switch {
+		case time.Since(of.last) > 3*pause: // it was not idle when it could have been woken again
 			delete(r.woken, owner)
+		case time.Since(of.last) < pause:
+			lately = append(lately, owner)
 		}
 	}
-	owners, err := r.Store.Idle(ctx, wakeAfter, activities.SlotAhead, wakeLimit)
+	owners, err := r.Store.Idle(ctx, wakeAfter, activities.SlotAhead, lately, wakeLimit)
 	if err != nil {
 		return err
 	}
 	for _, owner := range owners {
-		if _, lately := r.woken[owner]; lately {
-			continue
-		}
-		r.woken[owner] = time.Now() // one that fails keeps no other from being woken, and is tried again later
-		alive, wakeErr := r.Starter.Wake(ctx, owner)
+		wakeErr := r.wake(ctx, owner, patience)
+		err = errors.Join(err, wakeErr)
 		if starter.Away(wakeErr) {
-			return errors.Join(err, wakeErr)
+			return err
 		}
-		if wakeErr != nil || alive {
-			err = errors.Join(err, wakeErr)
-			continue
-		}
-		n, replaceErr := r.Store.Bequeath(ctx, owner)
-		if replaceErr != nil {
-			err = errors.Join(err, replaceErr)
-			continue
-		}
-		r.Log.Warn("replaced a workflow that is closed or gone", "workflow_id", owner, "notifications", n)
+	}
+	if len(owners) == wakeLimit { // a sender with many was resumed: the others need not wait
+		r.looked = time.Time{}
 	}
 	return err
+}
+
+// wake wakes one owner. Its error keeps no other from being woken, unless Temporal is away.
+func (r *Relay) wake(ctx context.Context, owner string, patience time.Duration) error {
+	of, known := r.woken[owner]
+	if !known {
+		of.first = time.Now()
+	}
+	of.last, of.times = time.Now(), of.times+1
+	r.woken[owner] = of
+	why := "closed or gone"
+	stuck, err := r.isStuck(ctx, owner, of, patience) // before the next signal, with which Temporal counts anew
+	switch {
+	case err != nil:
+		return err
+	case stuck:
+		why = "stuck"
+		err = r.Starter.Terminate(ctx, owner, "its task failed again and again: another workflow takes over")
+		if err != nil {
+			return err
+		}
+	default:
+		alive, err := r.Starter.Wake(ctx, owner)
+		if err != nil || alive {
+			return err
+		}
+	}
+	n, err := r.Store.Bequeath(ctx, owner)
+	if err != nil {
+		return err
+	}
+	delete(r.woken, owner)
+	r.Log.Warn("replaced a workflow", "workflow_id", owner, "was", why, "notifications", n)
+	return nil
+}
+
+// isStuck asks Temporal about an owner that was woken in vain for long enough. At most stuckLimit in
+// stuckWithin are said to be stuck: what fails for all of them is an error of this version, which
+// successors would have as well.
+func (r *Relay) isStuck(ctx context.Context, owner string, of wakes, patience time.Duration) (bool, error) {
+	if of.times <= wakesBeforeStuck || time.Since(of.first) < patience {
+		return false, nil
+	}
+	r.replaced = slices.DeleteFunc(r.replaced, func(at time.Time) bool { return time.Since(at) > stuckWithin })
+	if len(r.replaced) >= stuckLimit {
+		return false, nil
+	}
+	stuck, err := r.Starter.Stuck(ctx, owner)
+	if err == nil && stuck {
+		r.replaced = append(r.replaced, time.Now())
+	}
+	return stuck, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 
 	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/carrier/carriertest"
@@ -260,6 +261,31 @@ func TestTheWorkersListenerKeepsNobodyWhoSaysNothing(t *testing.T) {
 		if _, err := io.ReadAll(conn); err != nil {
 			t.Errorf("a client that says %q is kept: %v", said, err)
 		}
+	}
+}
+
+func TestAWorkflowWhoseTaskFailsIsReplaced(t *testing.T) {
+	h := newHouse(t)
+	id, body := uuid.Must(uuid.NewV7()), "Your prescription is ready."
+	owner := starter.NotificationWorkflowID(id)
+	_, err := h.starter.Client().ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: owner, TaskQueue: workflows.TaskQueue}, "NoSuchWorkflow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.store.Accept(t.Context(), store.NewNotification{ID: id, Channel: notify.SMS, SenderID: h.sender,
+		To: notify.PhoneNumber{E164: recipient, National: recipient}, ToHash: []byte(recipient), Message: &body}); err != nil {
+		t.Fatal(err)
+	}
+	hasty := worker.Relay{Store: h.store, Starter: h.starter, Log: slog.New(slog.DiscardHandler), ShardSize: 100, Patience: 4 * time.Second}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); hasty.Run(ctx) }()
+	defer func() { cancel(); <-ended }()
+	if sent := h.await(id, notify.Success); sent.WorkflowID == nil || *sent.WorkflowID != owner+"/r1" {
+		t.Errorf("it was carried by %v, want the successor %s/r1", sent.WorkflowID, owner)
+	}
+	if n := h.creates(); n != 1 {
+		t.Errorf("%d messages were sent, want 1", n)
 	}
 }
 
