@@ -11,9 +11,12 @@ import (
 	"github.com/todoku/todoku/store"
 )
 
-// heldRecheck is how often the notifications of a stopped sender look whether they may go on.
-// Resuming the sender wakes them earlier.
-const heldRecheck = 5 * time.Minute
+// How often the notifications of a stopped sender look whether they may go on. Resuming the sender wakes them
+// earlier. A single may be held for weeks, and each look adds to its history.
+const (
+	heldRecheck       = 5 * time.Minute
+	heldSingleRecheck = 24 * time.Hour
+)
 
 // queueRecheck is how often a single looks whether the carrier's queue has room.
 const queueRecheck = 2 * time.Second
@@ -34,6 +37,8 @@ func (a *Activities) next(ctx context.Context, ref Ref) (Next, error) {
 	if left.Accepted > 0 {
 		in := left.SendIn
 		switch {
+		case left.Held && ref.ID != nil && !ref.owner().OfBatch():
+			in = max(in, heldSingleRecheck)
 		case left.Held:
 			in = max(in, heldRecheck)
 		case left.Queued:

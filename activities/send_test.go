@@ -135,6 +135,9 @@ func TestASenderErrorStopsTheSenderAndNotTheRow(t *testing.T) {
 	}
 	next, err = b.Send(t.Context(), ref)
 	b.want(ref, next, err, activities.Send, notify.Held)
+	if next.In < 24*time.Hour {
+		t.Errorf("a single that is held looks again after %v: want a day, or when it is woken", next.In)
+	}
 	senders, err := b.Store.Senders(t.Context())
 	if err != nil {
 		t.Fatal(err)

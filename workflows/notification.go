@@ -31,9 +31,14 @@ type NotificationInput struct {
 }
 
 // Notification carries one notification from ACCEPTED to its final status, which is its result: it
-// sends it, waits for the webhook's signal, and asks the carrier when none comes.
+// sends it, waits for the webhook's signal, and asks the carrier when none comes. Where it looks again and again, because
+// the carrier's queue stays full, it goes on in a new history.
 func Notification(ctx workflow.Context, in NotificationInput) (notify.Status, error) {
-	return carry(ctx, in.Channel, activities.Ref{ID: &in.ID})
+	status, err := carry(ctx, in.Channel, activities.Ref{ID: &in.ID})
+	if errors.Is(err, errLongHistory) {
+		return status, workflow.NewContinueAsNewError(ctx, Notification, in)
+	}
+	return status, err
 }
 
 // ShardInput says what a shard carries: the notifications that have its workflow ID in the ledger
@@ -82,7 +87,7 @@ type notification struct {
 func (n *notification) run(ctx workflow.Context) (notify.Status, error) {
 	next, err := n.send(ctx)
 	for err == nil && next.Action != activities.Done {
-		if n.ref.ID == nil && workflow.GetInfo(ctx).GetCurrentHistoryLength() > longHistory {
+		if n.isLong(ctx) {
 			return next.Status, errLongHistory
 		}
 		if status, settled := n.settledWithin(ctx, next.In); settled && n.ref.Adopt == 0 {
@@ -99,6 +104,15 @@ func (n *notification) run(ctx workflow.Context) (notify.Status, error) {
 		}
 	}
 	return next.Status, err
+}
+
+// isLong reports whether the workflow should go on in a new history. A single of an older version stays in its
+// own, however long it is.
+func (n *notification) isLong(ctx workflow.Context) bool {
+	if workflow.GetInfo(ctx).GetCurrentHistoryLength() <= longHistory {
+		return false
+	}
+	return n.ref.ID == nil || workflow.GetVersion(ctx, "single-goes-on", workflow.DefaultVersion, 1) == 1
 }
 
 // settledWithin waits for the settled signal, at most d, and returns the status that it carries. A

@@ -190,6 +190,24 @@ func TestALongShardGoesOnInANewHistory(t *testing.T) {
 	}
 }
 
+func TestALongSingleGoesOnInANewHistory(t *testing.T) {
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterActivity(&activities.Activities{})
+	env.OnActivity(a.Send, mock.Anything, mock.Anything).Once().Return(later(activities.Send), nil)
+	env.OnActivity(a.Send, mock.Anything, mock.Anything).Return(done, nil)
+	env.SetCurrentHistoryLength(2001)
+	env.ExecuteWorkflow(workflows.Notification, input)
+	var next *workflow.ContinueAsNewError
+	if err := env.GetWorkflowError(); !errors.As(err, &next) {
+		t.Fatalf("it ends with %v: want it to go on in a new history", err)
+	}
+	var in workflows.NotificationInput
+	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &in); err != nil || in != input {
+		t.Errorf("it goes on with %+v, error %v: want %+v", in, err, input)
+	}
+}
+
 var (
 	send        = step{"Send", activities.SendSMSQueue}
 	lookUp      = step{"LookUp", activities.StatusCheckQueue}
