@@ -84,8 +84,12 @@ func TestAWireFallsSilentIsCutAndLeadsElsewhere(t *testing.T) {
 		t.Errorf("a new connection leads to %q", got)
 	}
 
+	open := dial(t, w)
+	if got := answer(open, late); got != "second" {
+		t.Errorf("it leads to %q", got)
+	}
 	w.Cut()
-	if got := answer(old, late) + answer(dial(t, w), late); got != "" {
+	if got := answer(open, late) + answer(dial(t, w), late); got != "" {
 		t.Errorf("a wire that is cut says %q", got)
 	}
 	w.Restore()
