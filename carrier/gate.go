@@ -19,6 +19,7 @@ type gate struct {
 	held     func() bool
 	openedAt time.Time // set before the gate opens
 	state    atomic.Int32
+	refused  atomic.Pointer[error] // why a write was not let through
 }
 
 const (
@@ -31,6 +32,22 @@ var errSealed = errors.New("the request was given up")
 
 // open lets a write through, or says why not. Only the connection that carries the request calls it.
 func (g *gate) open() error {
+	err := g.tryOpen()
+	if err != nil {
+		g.refused.Store(&err)
+	}
+	return err
+}
+
+// refusal is why a write was not let through, or nil. net/http may tell instead that the connection was closed for it.
+func (g *gate) refusal() error {
+	if err := g.refused.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (g *gate) tryOpen() error {
 	if g.state.Load() == gateShut {
 		if !g.deadline.IsZero() && left(g.deadline) <= 0 {
 			return ErrDeadline

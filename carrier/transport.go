@@ -99,6 +99,9 @@ func (e *exchange) SendRequest(method, address string, data url.Values, headers 
 		e.writtenAt = wire.openedAt
 	}
 	if err != nil {
+		if refusal := wire.refusal(); refusal != nil {
+			err = refusal
+		}
 		return nil, e.unanswered(written, err)
 	}
 	defer resp.Body.Close()
