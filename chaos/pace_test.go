@@ -12,7 +12,8 @@ import (
 // TestAWorkerThatWokeKeepsThePace freezes the workers for so long that they miss several slots of a
 // sender. What they have claimed for those must not go out all at once when they wake.
 func TestAWorkerThatWokeKeepsThePace(t *testing.T) {
-	const interval, frozen, n = 100 * time.Millisecond, 700 * time.Millisecond, 40
+	// The interval is far longer than a busy machine keeps a process waiting.
+	const interval, frozen, n = 400 * time.Millisecond, 2800 * time.Millisecond, 24
 	r := start(t, map[string]string{"SMS_SEND_INTERVAL": interval.String()})
 	var accepted []rig.Accepted
 	for i := range n {

@@ -37,7 +37,7 @@ const (
 	testService = "MG00000000000000000000000000000000"
 	goodSender  = "+15005550006"
 	someone     = "+15550100001"
-	soon        = 5 * time.Second // far more than anything here takes
+	soon        = time.Minute // far more than anything here takes, on a busy machine too
 )
 
 // rig is a simulator on a port of its own, with somebody who sends to it.
