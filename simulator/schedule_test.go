@@ -43,7 +43,7 @@ func TestScheduledMessageIsSentWhenItIsDue(t *testing.T) {
 	if answer.Code != http.StatusCreated || !strings.Contains(answer.Body.String(), `"scheduled"`) {
 		t.Fatalf("answered %d %s", answer.Code, answer.Body)
 	}
-	for deadline := time.Now().Add(soon); w.items(sms)[0].Status != "delivered"; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); w.items(sms)[0].Status != "delivered"; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it is still %s", w.items(sms)[0].Status)
 		}
