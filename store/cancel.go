@@ -31,7 +31,7 @@ func (s *Store) Cancel(ctx context.Context, id uuid.UUID) (Cancellation, error) 
 	c, err := one(ctx, s, pgx.RowToStructByPos[Cancellation], `
 		WITH row AS MATERIALIZED (
 			SELECT id, status, workflow_id, claim_deadline, cancel_requested_at,
-				status = 'PENDING' AND channel = 'CALL' AND carrier_rank < 2 AND twilio_sid IS NOT NULL AS queued
+				status = 'PENDING' AND channel = 'CALL' AND queued AND twilio_sid IS NOT NULL AS queued
 			FROM notifications
 			WHERE id = $1
 			FOR UPDATE
@@ -109,7 +109,7 @@ func (s *Store) CancelQueuedCalls(ctx context.Context) (owners []string, err err
 			FROM batches b
 			JOIN notifications n ON n.batch_id = b.id
 			WHERE b.canceled_at IS NOT NULL AND b.finished_at IS NULL AND b.channel = 'CALL'
-				AND n.channel = 'CALL' AND n.status = 'PENDING' AND n.carrier_rank < 2 AND n.cancel_requested_at IS NULL
+				AND n.channel = 'CALL' AND n.status = 'PENDING' AND n.queued AND n.cancel_requested_at IS NULL
 				AND n.twilio_sid IS NOT NULL
 			ORDER BY n.id
 			LIMIT $1

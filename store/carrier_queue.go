@@ -121,8 +121,11 @@ func (s *Store) StalledQueues(ctx context.Context, channel notify.Channel, limit
 
 // atCarrier is the condition under which notification n is in the carrier's queue, as the index notifications_at_carrier
 // and the function queued_at_carrier have it.
-const atCarrier = `n.paced AND (n.status = 'SENDING'
-				OR n.status = 'PENDING' AND n.carrier_rank < CASE n.channel WHEN 'CALL' THEN 2 ELSE 5 END)`
+const atCarrier = `n.queued AND n.status IN ('SENDING', 'PENDING')`
+
+// waitsAtCarrier is the condition under which the highest word of notification n, as far as d knows it, leaves it in
+// the carrier's queue: those below 'sent' and, of a call, below 'initiated'.
+const waitsAtCarrier = `d.rank < CASE n.channel WHEN 'CALL' THEN 2 ELSE 5 END`
 
 // UnlimitQueue turns the limit off for a sender, until a callback comes, and reports whether it did: there is room in
 // the queue now, and yet no callback has come for as long as patience. So callbacks do not come, and without them

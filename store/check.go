@@ -25,7 +25,7 @@ type Unsettled struct {
 // long after sending the carrier is asked for the first time.
 const (
 	unsettledColumns = `n.id, n.channel::text, n.twilio_sid, clock_timestamp() - n.sent_at,
-		n.channel = 'CALL' AND n.cancel_requested_at IS NOT NULL AND n.carrier_rank < 2, ` + coveredSQL
+		n.channel = 'CALL' AND n.cancel_requested_at IS NOT NULL AND n.queued, ` + coveredSQL
 	checkAt    = `coalesce(n.check_at, n.sent_at + $1::interval)`
 	coveredSQL = `EXISTS (
 		SELECT FROM listings l

@@ -246,7 +246,7 @@ func (t ClaimTerms) claimSQL() string {
 				status = 'SENDING', workflow_id = $2, claim_token = gen_random_uuid(), attempts = n.attempts + 1,
 				claimed_at = clock.now, claim_deadline = clock.now + $4::interval,
 				first_claimed_at = coalesce(n.first_claimed_at, clock.now), started_at = coalesce(n.started_at, clock.now),
-				retry_at = NULL, absent_since = NULL, paced = slots.pace > '0', updated_at = clock.now
+				retry_at = NULL, absent_since = NULL, queued = slots.pace > '0' OR n.channel = 'CALL', updated_at = clock.now
 			FROM due, slots, clock
 			WHERE n.id = due.id AND n.sender_id = slots.id AND due.place < slots.slots
 			RETURNING n.*, due.place AS claim_place

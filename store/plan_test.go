@@ -214,3 +214,27 @@ func readBatch(t testing.TB, s *store.Store) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// An update that changes a column of any index, its condition included, adds an entry to every index of the table.
+func TestACarriersWordThatMovesNoRowChangesNoIndex(t *testing.T) {
+	t.Parallel()
+	_, db := openLedger(t)
+	rows, err := db.Query(t.Context(), `
+		SELECT DISTINCT d.objid::regclass || ' on ' || a.attname
+		FROM pg_depend d
+		JOIN pg_class c ON c.oid = d.objid AND c.relkind = 'i'
+		JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+		WHERE d.classid = 'pg_class'::regclass AND d.refobjid = 'notifications'::regclass
+			AND a.attname IN ('carrier_rank', 'twilio_status', 'ranked_code', 'segments', 'updated_at')
+		ORDER BY 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	indexes, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(indexes) > 0 {
+		t.Errorf("a word that only moves the row's rank changes %s", strings.Join(indexes, ", "))
+	}
+}

@@ -382,7 +382,7 @@ WITH input AS MATERIALIZED (
 ), moved AS (
 	UPDATE notifications n SET
 		status = d.status,
-		carrier_rank = d.rank, twilio_status = d.word, twilio_error_code = d.code, ranked_code = d.ranked_code,
+		carrier_rank = d.rank, queued = n.queued AND ` + waitsAtCarrier + `, twilio_status = d.word, twilio_error_code = d.code, ranked_code = d.ranked_code,
 		failure_code = CASE
 			WHEN d.status = 'FAILED' AND d.channel = 'CALL' AND d.word = 'completed'
 				THEN CASE WHEN d.duration = 0 THEN 'NOT_ANSWERED' ELSE 'ANSWERED_BY_MACHINE' END
