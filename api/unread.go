@@ -35,7 +35,7 @@ func readToItsEnd(r *http.Request) *incoming {
 func (b *incoming) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	// A body that is longer than its reader takes has not ended.
-	if err != nil && !errors.As(err, new(*http.MaxBytesError)) {
+	if err == io.EOF || err != nil && !errors.As(err, new(*http.MaxBytesError)) {
 		b.ended = true
 	}
 	return n, err

@@ -107,6 +107,11 @@ func TestTheAnswerToACreateIsAReceipt(t *testing.T) {
 			`{"sid":"` + testMessage + `","status":"queued","num_segments":{"x":[1]},"error_code":[30007.5]}`,
 			notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "queued", UnknownCode: "[30007.5]"},
 		},
+		"a name twice, and a text that is not UTF-8": {
+			sms(),
+			`{"sid":"` + testMessage + `","status":"queued","body":"` + "\xff" + `","price":1,"price":2}`,
+			notify.Receipt{Channel: notify.SMS, SID: testMessage, Word: "queued"},
+		},
 		"half an error code": {
 			sms(),
 			`{"sid":"` + testMessage + `","status":"queued","num_segments":"1","error_code":30007.5}`,

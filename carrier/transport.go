@@ -3,7 +3,6 @@ package carrier
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	twilio "github.com/twilio/twilio-go/client"
 )
 
@@ -126,13 +127,24 @@ func (e *exchange) SendRequest(method, address string, data url.Values, headers 
 		return nil, e.fail(Ambiguous, fmt.Sprintf("the answer is longer than %d MiB", e.limit>>20), nil)
 	}
 	if e.answer != nil {
-		if err := json.Unmarshal(body, e.answer); err != nil {
-			return nil, e.failure(err)
+		if err := json.Unmarshal(body, e.answer, asItIs); err != nil {
+			return nil, e.undecodable(misread(err))
 		}
 		body = []byte("{}")
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
+}
+
+// asItIs reads an answer whatever is odd about the rest of it: what it says of the request has happened.
+var asItIs = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// misread says what is wrong with an answer, without a value of it.
+func misread(err error) string {
+	if wrong, ok := errors.AsType[*json.SemanticError](err); ok {
+		return fmt.Sprintf("its field %q is not of the type that Twilio documents", wrong.JSONPointer)
+	}
+	return "it is not JSON"
 }
 
 // remaining is how long the exchange may take: the client's time-out, or nine tenths of the time
