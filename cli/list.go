@@ -167,7 +167,10 @@ func printReport(out io.Writer, r v1.MembersReport) error {
 		rows.add("not removed", fmt.Sprintf("%d, since rows are rejected: correct these, or add --remove-with-rejected", r.NotRemoved))
 	}
 	rows.add("members now", strconv.Itoa(int(r.MembersCount)))
-	return rows.print(out)
+	if err := rows.print(out); err != nil {
+		return err
+	}
+	return printAffected(out, r.AffectedSchedules)
 }
 
 func newListExport() *cobra.Command {

@@ -123,8 +123,8 @@ func newListChange() *cobra.Command {
 	cmd := memberCommand("change ID MEMBER [--to NUMBER] [--param NAME=VALUE]…", "Change a member of a list",
 		"  todoku list change 1 7 --param name=佐藤 --param time=11:00", func(cmd *cobra.Command, c *client, path string) error {
 			return printAnswer(cmd, c, once(http.MethodPatch, path, change), func(out io.Writer, m v1.Member) error {
-				_, err := fmt.Fprintf(out, "member %d is changed: %s %s\n", m.ID, m.ToNational, clean(pairsOf(m.Params)))
-				return err
+				fmt.Fprintf(out, "member %d is changed: %s %s\n", m.ID, m.ToNational, clean(pairsOf(m.Params)))
+				return printAffected(out, m.AffectedSchedules)
 			})
 		})
 	cmd.Long = `Change a member of a list.

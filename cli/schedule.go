@@ -77,8 +77,20 @@ func nextRun(s v1.Schedule) string {
 		return "paused"
 	case len(s.NextRuns) == 0:
 		return "never again"
+	case s.Problem != nil:
+		return runTime(s.NextRuns[0]) + " problem: " + string(s.Problem.Code)
 	}
 	return runTime(s.NextRuns[0])
+}
+
+// printAffected names the schedules that a change has left with a problem.
+func printAffected(out io.Writer, schedules []v1.AffectedSchedule) error {
+	for _, s := range schedules {
+		if _, err := fmt.Fprintf(out, "warning: schedule %d (%s): %s\n", s.ID, clean(s.Name), s.Problem.Detail); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func lastRun(s v1.Schedule) string {
@@ -124,6 +136,9 @@ func printSchedule(out io.Writer, s v1.Schedule, zone *time.Location) error {
 	sync := s.Sync.State
 	if s.Sync.Error != nil {
 		sync += ": " + *s.Sync.Error
+	}
+	if s.Problem != nil {
+		add("problem", s.Problem.Detail)
 	}
 	add("sync", sync)
 	add("synced", timeOr(s.Sync.SyncedAt, zone, ""))

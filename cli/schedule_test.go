@@ -56,6 +56,37 @@ last runs  Fri 2026-11-27 10:30:00 +09:00  skipped: list_empty
 	}
 }
 
+func TestAScheduleWithAProblemSaysWhatItIs(t *testing.T) {
+	term := newTerminal(t)
+	ill := strings.Replace(morning, `"next_runs":`, `"problem":{"code":"list_empty","detail":"its list is empty: add members"},"next_runs":`, 1)
+	standInAPI(t, says(200, ill))
+	if out := term.succeeds("schedule", "show", "7"); !strings.Contains(out, "\nproblem    its list is empty: add members\n") {
+		t.Errorf("shown is\n%s", out)
+	}
+	standInAPI(t, says(200, `{"items":[`+ill+`],"next_cursor":null}`))
+	if out := term.succeeds("schedule", "list"); !strings.Contains(out, "10:30:00 +09:00 problem: list_empty") {
+		t.Errorf("listed is\n%s", out)
+	}
+}
+
+func TestAChangeNamesTheSchedulesThatItAffects(t *testing.T) {
+	term := newTerminal(t)
+	const affected = `"affected_schedules":[{"id":7,"name":"morning","problem":{"code":"members_lack_params","detail":"2 members do not fit"}}]`
+	for name, try := range map[string]struct {
+		answer string
+		args   []string
+	}{
+		"a template": {`{"id":1,"version":2,` + affected + `}`, []string{"template", "update", "1", "--body", "{{place}}"}},
+		"a member":   {`{"id":3,"to_national":"*","params":{},` + affected + `}`, []string{"list", "change", "1", "3", "--param", "name="}},
+		"an import":  {`{"list_id":1,` + affected + `}`, []string{"list", "add", "1", "--to", "090-1234-5678"}},
+	} {
+		standInAPI(t, says(200, try.answer))
+		if out := term.succeeds(try.args...); !strings.Contains(out, "warning: schedule 7 (morning): 2 members do not fit\n") {
+			t.Errorf("%s prints\n%s", name, out)
+		}
+	}
+}
+
 func TestAScheduleIsCreated(t *testing.T) {
 	term := newTerminal(t)
 	requests := standInAPI(t, says(201, morning))

@@ -115,8 +115,8 @@ Notifications that were accepted before keep the version that they were accepted
 				return err
 			}
 			return printChange(cmd, c, path, change, func(out io.Writer, t v1.Template) error {
-				_, err := fmt.Fprintf(out, "template %d is changed: version %d\n", t.ID, t.Version)
-				return err
+				fmt.Fprintf(out, "template %d is changed: version %d\n", t.ID, t.Version)
+				return printAffected(out, t.AffectedSchedules)
 			})
 		},
 	}

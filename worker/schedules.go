@@ -26,6 +26,8 @@ const (
 	// watchedFor is how long a schedule that has nothing to watch is left alone.
 	watchedFor = time.Hour
 	watchLimit = 1000 // runs of one schedule in one look
+
+	misfitsLimit = 100 // schedules whose template or list has changed, in one look
 )
 
 var missedRuns = promauto.NewCounter(prometheus.CounterOpts{
@@ -69,7 +71,7 @@ func (s *Schedules) sync(ctx context.Context) error {
 	return s.Starter.SyncSchedules(ctx, false)
 }
 
-// watch compares the runs that should have happened with those that did.
+// watch compares the runs that should have happened with those that did, and looks ahead for members who lack values.
 func (s *Schedules) watch(ctx context.Context) error {
 	if time.Since(s.watched) < watchInterval {
 		return nil
@@ -83,7 +85,8 @@ func (s *Schedules) watch(ctx context.Context) error {
 	for _, schedule := range schedules {
 		err = errors.Join(err, s.watchOne(ctx, schedule, grace))
 	}
-	return err
+	_, failure := s.Store.LookForMisfits(ctx, store.ScheduleUse{}, misfitsLimit)
+	return errors.Join(err, failure)
 }
 
 func (s *Schedules) watchOne(ctx context.Context, schedule store.Schedule, grace time.Duration) error {

@@ -19,17 +19,18 @@ import (
 
 // MembersReport says what an import did to a list.
 type MembersReport struct {
-	ListID         int64            `json:"list_id"`
-	MembersCount   int32            `json:"members_count" doc:"Now."`
-	Added          int64            `json:"added"`
-	Changed        int64            `json:"changed" doc:"Members with another time zone or locale and, in the mode replace, with other parameters than before."`
-	Unchanged      int64            `json:"unchanged"`
-	Removed        int64            `json:"removed" doc:"In the mode replace: members that the request does not have."`
-	NotRemoved     int64            `json:"not_removed" doc:"In the mode replace: members that the request does not have and that stay, since rows were rejected; remove_with_rejected removes them."`
-	Duplicates     int64            `json:"duplicates" doc:"Rows with the number and the parameters of an earlier one."`
-	RejectedCount  int              `json:"rejected_count" doc:"Rows that nothing can be sent to."`
-	Rejected       []store.Rejected `json:"rejected" nullable:"false" doc:"The first 100 of them."`
-	IgnoredColumns []string         `json:"ignored_columns,omitempty" nullable:"false" doc:"Columns of the file that no placeholder can have the name of."`
+	ListID            int64              `json:"list_id"`
+	MembersCount      int32              `json:"members_count" doc:"Now."`
+	Added             int64              `json:"added"`
+	Changed           int64              `json:"changed" doc:"Members with another time zone or locale and, in the mode replace, with other parameters than before."`
+	Unchanged         int64              `json:"unchanged"`
+	Removed           int64              `json:"removed" doc:"In the mode replace: members that the request does not have."`
+	NotRemoved        int64              `json:"not_removed" doc:"In the mode replace: members that the request does not have and that stay, since rows were rejected; remove_with_rejected removes them."`
+	Duplicates        int64              `json:"duplicates" doc:"Rows with the number and the parameters of an earlier one."`
+	RejectedCount     int                `json:"rejected_count" doc:"Rows that nothing can be sent to."`
+	Rejected          []store.Rejected   `json:"rejected" nullable:"false" doc:"The first 100 of them."`
+	AffectedSchedules []AffectedSchedule `json:"affected_schedules,omitempty" nullable:"false" doc:"Schedules to this list whose template needs a value that somebody on it lacks."`
+	IgnoredColumns    []string           `json:"ignored_columns,omitempty" nullable:"false" doc:"Columns of the file that no placeholder can have the name of."`
 }
 
 const membersField = "members"
@@ -121,6 +122,7 @@ func (a *API) importMembers(c *gin.Context) error {
 		ListID: id, MembersCount: done.List.Members, Added: done.Added, Changed: done.Changed, Unchanged: done.Unchanged,
 		Removed: done.Removed, NotRemoved: done.Kept, Duplicates: done.Duplicates,
 		RejectedCount: rows.rejected, Rejected: append([]store.Rejected{}, rows.first...), IgnoredColumns: rows.ignored,
+		AffectedSchedules: a.affected(ctx, store.ScheduleUse{ListID: id}),
 	})
 }
 

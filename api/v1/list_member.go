@@ -23,6 +23,8 @@ type Member struct {
 	Locale     *string           `json:"locale" example:"ja" doc:"What the recipient reads (BCP 47); null: nobody said."`
 	CreatedAt  time.Time         `json:"created_at"`
 	UpdatedAt  time.Time         `json:"updated_at"`
+
+	AffectedSchedules []AffectedSchedule `json:"affected_schedules,omitempty" nullable:"false" doc:"In the answer to PATCH: schedules that leave the member out, who lacks a value that their template needs."`
 }
 
 // MemberPage is a part of the members of a list.
@@ -153,7 +155,9 @@ func (a *API) changeMember(ctx context.Context, in *struct {
 	if m, err = a.Store.ReplaceMember(ctx, in.ID, in.Member, changed); err != nil {
 		return nil, a.memberProblem(ctx, err)
 	}
-	return &memberOutput{showMember(ctx, m)}, nil
+	shown := showMember(ctx, m)
+	shown.AffectedSchedules = a.affectedByMember(ctx, in.ID, in.Member)
+	return &memberOutput{shown}, nil
 }
 
 func (a *API) deleteMember(ctx context.Context, in *memberInput) (*struct{}, error) {

@@ -17,27 +17,28 @@ import (
 
 // Schedule sends to everybody on a list, again and again.
 type Schedule struct {
-	ID            int64          `json:"id"`
-	Name          string         `json:"name" example:"Morning reminder"`
-	Channel       notify.Channel `json:"channel" enum:"SMS,CALL"`
-	ExecutionTime *string        `json:"execution_time" example:"10:30:00"`
-	DaysOfWeek    []string       `json:"days_of_week" nullable:"false" doc:"MON to SUN; none: every day."`
-	DaysOfMonth   []int          `json:"days_of_month" nullable:"false" doc:"A month that lacks a day is left out; none: every day."`
-	Cron          *string        `json:"cron" example:"30 10 * * 1-5" doc:"In the place of the three above."`
-	Timezone      string         `json:"timezone" example:"Asia/Tokyo"`
-	StartsOn      *string        `json:"starts_on" format:"date" doc:"The first day."`
-	EndsOn        *string        `json:"ends_on" format:"date" doc:"The last day."`
-	TemplateID    int64          `json:"template_id" doc:"The version that is current when it runs is sent."`
-	ListID        int64          `json:"list_id"`
-	IsActive      bool           `json:"is_active"`
-	PauseNote     *string        `json:"pause_note" doc:"Why it is paused, for people."`
-	CatchupWindow string         `json:"catchup_window" example:"10m" doc:"A run that would begin later than this after its time is skipped."`
-	Note          *string        `json:"note"`
-	NextRuns      []time.Time    `json:"next_runs" nullable:"false" doc:"The next five, in its own zone; none while it is not active. A time that the clocks leave out is moved to the first moment after it, and one that they show twice is taken once, the first time."`
-	LastRuns      []ScheduleRun  `json:"last_runs" nullable:"false" doc:"The last five, the newest first."`
-	Sync          ScheduleSync   `json:"sync"`
-	CreatedAt     time.Time      `json:"created_at"`
-	UpdatedAt     time.Time      `json:"updated_at"`
+	ID            int64            `json:"id"`
+	Name          string           `json:"name" example:"Morning reminder"`
+	Channel       notify.Channel   `json:"channel" enum:"SMS,CALL"`
+	ExecutionTime *string          `json:"execution_time" example:"10:30:00"`
+	DaysOfWeek    []string         `json:"days_of_week" nullable:"false" doc:"MON to SUN; none: every day."`
+	DaysOfMonth   []int            `json:"days_of_month" nullable:"false" doc:"A month that lacks a day is left out; none: every day."`
+	Cron          *string          `json:"cron" example:"30 10 * * 1-5" doc:"In the place of the three above."`
+	Timezone      string           `json:"timezone" example:"Asia/Tokyo"`
+	StartsOn      *string          `json:"starts_on" format:"date" doc:"The first day."`
+	EndsOn        *string          `json:"ends_on" format:"date" doc:"The last day."`
+	TemplateID    int64            `json:"template_id" doc:"The version that is current when it runs is sent."`
+	ListID        int64            `json:"list_id"`
+	IsActive      bool             `json:"is_active"`
+	PauseNote     *string          `json:"pause_note" doc:"Why it is paused, for people."`
+	CatchupWindow string           `json:"catchup_window" example:"10m" doc:"A run that would begin later than this after its time is skipped."`
+	Note          *string          `json:"note"`
+	Problem       *ScheduleProblem `json:"problem" doc:"Why the next run will send nothing, or not to everybody; null: nothing is known to be wrong. Members who lack a value are looked for within a minute of a change."`
+	NextRuns      []time.Time      `json:"next_runs" nullable:"false" doc:"The next five, in its own zone; none while it is not active. A time that the clocks leave out is moved to the first moment after it, and one that they show twice is taken once, the first time."`
+	LastRuns      []ScheduleRun    `json:"last_runs" nullable:"false" doc:"The last five, the newest first."`
+	Sync          ScheduleSync     `json:"sync"`
+	CreatedAt     time.Time        `json:"created_at"`
+	UpdatedAt     time.Time        `json:"updated_at"`
 }
 
 // ScheduleRun is one time that a schedule ran, or should have.
@@ -149,7 +150,11 @@ func (a *API) createSchedule(ctx context.Context, in *struct{ Body body[newSched
 		return nil, a.scheduleProblem(ctx, err)
 	}
 	a.syncSchedules()
-	shown := a.showSchedule(created, nil)
+	outlooks, err := a.outlooks(ctx, created)
+	if err != nil {
+		return nil, a.fail(ctx, err)
+	}
+	shown := a.showSchedule(created, outlooks[created.ID], nil)
 	return &scheduleCreated{schedulesPath + "/" + strconv.FormatInt(created.ID, 10), tagOf(created.Revision), shown}, nil
 }
 
@@ -171,7 +176,11 @@ func (a *API) listSchedules(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, a.fail(ctx, err)
 	}
-	page.Items = mapped(schedules, func(s store.Schedule) Schedule { return a.showSchedule(s, runs[s.ID]) })
+	outlooks, err := a.outlooks(ctx, schedules...)
+	if err != nil {
+		return nil, a.fail(ctx, err)
+	}
+	page.Items = mapped(schedules, func(s store.Schedule) Schedule { return a.showSchedule(s, outlooks[s.ID], runs[s.ID]) })
 	return &struct{ Body SchedulePage }{page}, nil
 }
 
@@ -183,13 +192,17 @@ func (a *API) schedule(ctx context.Context, in *scheduleInput) (*scheduleOutput,
 	return a.scheduleAnswer(ctx, found)
 }
 
-// scheduleAnswer shows a schedule with its last runs.
+// scheduleAnswer shows a schedule with what it would find now and its last runs.
 func (a *API) scheduleAnswer(ctx context.Context, s store.Schedule) (*scheduleOutput, error) {
 	runs, err := a.Store.ScheduleRuns(ctx, shownRuns, s.ID)
 	if err != nil {
 		return nil, a.fail(ctx, err)
 	}
-	return &scheduleOutput{tagOf(s.Revision), a.showSchedule(s, runs[s.ID])}, nil
+	outlooks, err := a.outlooks(ctx, s)
+	if err != nil {
+		return nil, a.fail(ctx, err)
+	}
+	return &scheduleOutput{tagOf(s.Revision), a.showSchedule(s, outlooks[s.ID], runs[s.ID])}, nil
 }
 
 func (a *API) changeSchedule(ctx context.Context, in *struct {
@@ -260,13 +273,13 @@ func (a *API) scheduleProblem(ctx context.Context, err error) error {
 	return a.fail(ctx, err)
 }
 
-func (a *API) showSchedule(s store.Schedule, runs []store.ScheduleRun) Schedule {
+func (a *API) showSchedule(s store.Schedule, outlook store.ScheduleOutlook, runs []store.ScheduleRun) Schedule {
 	t := s.Timetable
 	shown := Schedule{
 		ID: s.ID, Name: s.Name, Channel: s.Channel, ExecutionTime: known(t.ExecutionTime), DaysOfWeek: append([]string{}, t.DaysOfWeek...),
 		DaysOfMonth: append([]int{}, t.DaysOfMonth...), Cron: known(t.Cron), Timezone: t.Timezone, StartsOn: known(t.StartsOn), EndsOn: known(t.EndsOn),
 		TemplateID: s.TemplateID, ListID: s.ListID, IsActive: s.Active, PauseNote: s.PauseNote, CatchupWindow: shortDuration(s.CatchupWindow), Note: s.Note,
-		NextRuns: []time.Time{}, LastRuns: []ScheduleRun{}, Sync: a.showSync(s), CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+		Problem: a.problemOf(s, outlook), NextRuns: []time.Time{}, LastRuns: []ScheduleRun{}, Sync: a.showSync(s), CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}
 	zone := time.UTC
 	if calendar, wrong := t.Calendar(); len(wrong) == 0 {

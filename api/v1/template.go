@@ -31,6 +31,8 @@ type Template struct {
 	CreatedAt  time.Time                   `json:"created_at"`
 	UpdatedAt  time.Time                   `json:"updated_at"`
 	ArchivedAt *time.Time                  `json:"archived_at" doc:"Nothing new is sent with it."`
+
+	AffectedSchedules []AffectedSchedule `json:"affected_schedules,omitempty" nullable:"false" doc:"In the answer to PATCH: schedules with this template to lists on which somebody lacks a value that it needs."`
 }
 
 // TemplatePage is a part of the list of templates.
@@ -162,7 +164,9 @@ func (a *API) changeTemplate(ctx context.Context, in *struct {
 	if t, err = a.Store.ReviseTemplate(ctx, in.ID, t.Revision, next); err != nil {
 		return nil, a.archiveProblem(ctx, in.ID, err)
 	}
-	return &templateOutput{tagOf(t.Revision), showTemplate(t)}, nil
+	shown := showTemplate(t)
+	shown.AffectedSchedules = a.affected(ctx, store.ScheduleUse{TemplateID: t.ID})
+	return &templateOutput{tagOf(t.Revision), shown}, nil
 }
 
 // checkNextText makes the next version of a template, or nothing where none is asked for.
