@@ -54,7 +54,7 @@ func (c *charset) decode(cell string) (text string, ok bool) {
 		}
 	}
 	return text, utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
-		return r == utf8.RuneError || 0x80 <= r && r <= 0x9F || r&0xFFFE == 0xFFFE
+		return r == utf8.RuneError || 0x80 <= r && r <= 0x9F || r&0xFFFE == 0xFFFE || r == 0 || r == 0x1B
 	})
 }
 
@@ -62,22 +62,44 @@ func hasHighByte(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0
 }
 
-// doubtful reports whether a row of a file whose encoding was not declared was written in another encoding, as
-// where files were put together: what it would be read as is another text.
-func (c *charset) doubtful(record []string) bool {
+// doubt is why a row may be another text than it would be read as.
+type doubt int
+
+const (
+	noDoubt doubt = iota
+	badRow        // written in another encoding, as where files were put together
+	unclear       // as likely written in another encoding: only a declared charset tells
+)
+
+// doubtOf looks at a row of a file whose encoding was not declared.
+func (c *charset) doubtOf(record []string) doubt {
 	if !c.sniffed {
-		return false
+		return noDoubt
+	}
+	ascii := true
+	for _, cell := range record {
+		ascii = ascii && !hasHighByte(cell)
+	}
+	if ascii {
+		return noDoubt
 	}
 	row := []byte(strings.Join(record, ","))
 	seen := countUTF8(row)
-	switch {
-	case c.encoding == nil:
-		return seen.bytes > 0 && !seen.likely()
-	case seen.other == 0 && seen.likely():
-		return true
+	if c.encoding == nil {
+		if seen.other == 0 && !seen.likely() {
+			return badRow
+		}
+		return noDoubt
 	}
 	count := countShiftJIS(row)
-	return looksLikeEUC(row) || count.enclosed+count.oddKana > 0 || count.rare > 1 && count.common == 0
+	switch {
+	case seen.other == 0 && seen.likely(), looksLikeEUC(row), count.enclosed+count.oddKana > 0,
+		4*count.kanaBeforeLetter > count.common, count.common < 3 && count.elsewhere > 0, count.common == 0 && count.rare > 0:
+		return badRow
+	case count.common > 0, count.wide > 2, !hasRival(row):
+		return noDoubt
+	}
+	return unclear
 }
 
 // sniffer passes the bytes of a file on, with line feeds at the ends of its lines, and tells the encoding
@@ -86,6 +108,7 @@ type sniffer struct {
 	r       *bufio.Reader
 	charset *charset // nil: not told yet
 	ascii   bool     // only ASCII so far
+	last    byte     // that was read
 }
 
 const unknownEncoding = "the encoding of the file cannot be told: save it as `CSV UTF-8`, or name it as charset, as in `Content-Type: text/csv; charset=windows-1252`"
@@ -128,7 +151,7 @@ func (s *sniffer) Read(p []byte) (int, error) {
 			ascii = len(sample)
 		case ascii == 0:
 			sample, _ = s.r.Peek(sampleSize) // shorter at the end of the file
-			if err := s.tell(sample); err != nil {
+			if err := s.tell(append([]byte{s.last}, sample...)); err != nil {
 				return 0, err
 			}
 			s.ascii = false
@@ -138,6 +161,9 @@ func (s *sniffer) Read(p []byte) (int, error) {
 		}
 	}
 	n, err := s.r.Read(p)
+	if n > 0 {
+		s.last = p[n-1]
+	}
 	for i := range n {
 		if p[i] != '\r' {
 			continue
@@ -170,7 +196,7 @@ func (s *sniffer) tell(sample []byte) error {
 		return &CSVError{Code: CSVUnknownEncoding, Detail: unknownEncoding}
 	case seen.isUTF8():
 		s.charset = &charset{name: "utf-8", sniffed: true}
-	case 2*seen.bytes <= seen.other && countShiftJIS(sample).isShiftJIS():
+	case (!seen.likely() || 2*seen.bytes <= seen.other) && countShiftJIS(sample).isShiftJIS() && !hasRival(sample[:min(len(sample), 4<<10)]):
 		s.charset = &charset{name: "shift_jis", encoding: japanese.ShiftJIS, sniffed: true}
 	default:
 		return &CSVError{Code: CSVUnknownEncoding, Detail: unknownEncoding}
@@ -180,17 +206,20 @@ func (s *sniffer) tell(sample []byte) error {
 
 // utf8Count is how much of a text is well-formed UTF-8 beyond ASCII.
 type utf8Count struct {
-	bytes, long, letters int // in sequences; sequences of three bytes and more; those of two that people write much
-	other                int // bytes that are not ASCII and in no sequence
+	bytes, long int // in sequences; sequences of three bytes and more
+	strong      int // words and signs that bytes of another encoding do not make by chance
+	other       int // bytes that are not ASCII and in no sequence
 }
 
 func countUTF8(text []byte) (c utf8Count) {
+	var word utf8Word
 	for len(text) > 0 {
 		r, size := utf8.DecodeRune(text)
 		switch {
 		case r == utf8.RuneError && size == 1:
-			if !utf8.FullRune(text) {
-				return c // cut off by the end of the sample
+			if !utf8.FullRune(text) { // cut off by the end of the sample
+				text = nil
+				continue
 			}
 			c.other++
 		case r >= utf8.RuneSelf && r <= 0x9F: // controls that nobody writes
@@ -199,16 +228,94 @@ func countUTF8(text []byte) (c utf8Count) {
 			c.bytes += size
 			if size > 2 {
 				c.long++
-			} else if r < 0x250 || unicode.In(r, unicode.Greek, unicode.Cyrillic, unicode.Hebrew, unicode.Arabic) {
-				c.letters++
 			}
+			if r == 0xFEFF { // the byte order mark of a file that was appended
+				c.strong++
+			}
+		}
+		if !word.add(r, text[:size]) {
+			c.strong += word.strength()
+			word = utf8Word{}
 		}
 		text = text[size:]
 	}
+	c.strong += word.strength()
 	return c
 }
 
-func (c utf8Count) likely() bool { return c.long+c.letters > 0 || c.bytes >= 8 }
+// utf8Word is letters, digits and signs that follow each other.
+type utf8Word struct {
+	ascii   bool // has a letter or a digit of ASCII
+	low     bool // has a continuation byte that two-byte encodings of East Asia do not use for common characters
+	mixed   bool // of two scripts, or with a capital behind a small letter
+	letters int  // of two bytes
+	latin   int  // of those
+	long    int  // of three bytes and more
+	script  *unicode.RangeTable
+	small   bool // the last letter
+}
+
+// add takes a character, or reports that the word is over.
+func (w *utf8Word) add(r rune, text []byte) bool {
+	switch {
+	case r < utf8.RuneSelf:
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return false
+		}
+		w.ascii = true
+		return true
+	case r == utf8.RuneError || r <= 0x9F || r == 0xFEFF:
+		return false
+	case len(text) > 2:
+		w.long++
+		return true
+	case r < 0x250:
+		w.latin++
+		return true
+	}
+	w.letters++
+	w.low = w.low || text[1] < 0xA1
+	script := scriptOf(r)
+	w.mixed = w.mixed || script == nil || w.script != nil && script != w.script || w.small && unicode.IsUpper(r)
+	w.script, w.small = script, unicode.IsLower(r)
+	return true
+}
+
+// strength is how sure it is that the word is UTF-8; 0: bytes of another encoding make it too.
+func (w *utf8Word) strength() int {
+	switch {
+	case w.long > 1, w.long == 1 && (!w.ascii || w.latin > 0):
+		return w.long
+	case w.long == 1, w.mixed, w.letters > 0 && (w.latin > 0 || w.ascii):
+		return 0 // a kanji beside a letter
+	case w.latin > 0 && w.ascii:
+		return 1
+	case w.letters > 3, w.letters > 1 && w.low:
+		return 1
+	}
+	return 0
+}
+
+// scriptOf is the script of a letter that languages of today write; nil: none.
+func scriptOf(r rune) *unicode.RangeTable {
+	switch {
+	case 0x460 <= r && r <= 0x489, 0x37B <= r && r <= 0x383, 0x3D0 <= r && r <= 0x3FF, 0x250 <= r && r <= 0x2FF:
+		return nil // only in old books
+	}
+	for _, script := range scripts {
+		if unicode.Is(script, r) {
+			return script
+		}
+	}
+	return nil
+}
+
+var scripts = []*unicode.RangeTable{
+	unicode.Latin, unicode.Cyrillic, unicode.Greek, unicode.Hebrew, unicode.Arabic, unicode.Thai, unicode.Han, unicode.Hiragana,
+	unicode.Katakana, unicode.Hangul, unicode.Armenian, unicode.Thaana, unicode.Nko, unicode.Syriac,
+}
+
+func (c utf8Count) likely() bool { return c.strong > 0 }
 
 // isUTF8 tells UTF-8 with a stray byte or a row of another encoding from other encodings, in which
 // sequences that are well-formed come by chance.
@@ -232,13 +339,22 @@ type shiftJISCount struct {
 	oddKana  int // half-width kana where no word has them: letters, or halves of characters, elsewhere
 	enclosed int // kanji between Latin letters: letters with accents elsewhere
 	invalid  int
+
+	wide int // full-width digits and letters
+
+	kanaBeforeLetter int // kana of which the second byte is a letter, in front of another: a capital with an accent elsewhere
+	elsewhere        int // characters that alone, or with one more, are rather a word of another encoding
 }
 
 func countShiftJIS(text []byte) (c shiftJISCount) {
 	letter := func(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
-	var common, half int // of the run
-	before := byte(0)    // the ASCII in front of a character, if that is in front of it
-	endRun := func() {
+	var common, half, start int // of the run
+	before := byte(0)           // the ASCII in front of a character, if that is in front of it
+	var kanaOfEUC int
+	endRun := func(end int) {
+		if run := text[start:end]; len(run) > 3 && run[0] < 0xA0 && allAbove(run[1:], 0xE0) {
+			c.elsewhere++ // a capital and small letters of Macs in Cyrillic
+		}
 		if half == 0 { // half-width kana among kanji are letters elsewhere
 			c.common += common
 		}
@@ -251,8 +367,8 @@ func countShiftJIS(text []byte) (c shiftJISCount) {
 		lead := text[i]
 		switch {
 		case lead < utf8.RuneSelf:
-			endRun()
-			before = lead
+			endRun(i)
+			before, start = lead, i+1
 			continue
 		case 0xA1 <= lead && lead <= 0xDF:
 			if half == 0 && common == 0 && lead <= 0xB0 || lead <= 0xA6 || half == 0 && letter(before) {
@@ -271,31 +387,79 @@ func countShiftJIS(text []byte) (c shiftJISCount) {
 		}
 		code := int(lead)<<8 | int(trail)
 		kanji := code >= 0x889F
-		inWord := letter(trail) && letter(before)
+		afterLetter := letter(before)
+		inWord := letter(trail) && afterLetter
 		before = 0
-		if kanji && letter(trail) && (inWord || i+2 < len(text) && letter(text[i+2])) {
+		nextLetter := i+2 < len(text) && letter(text[i+2])
+		if kanji && (letter(trail) && (inWord || nextLetter) || afterLetter && nextLetter) {
 			c.enclosed++
+		}
+		if !kanji && lead != 0x81 && letter(trail) && (inWord || nextLetter) {
+			c.kanaBeforeLetter++
 		}
 		switch {
 		case 0xF0 <= lead && lead <= 0xF9:
 			c.user++
+		case 0x849F <= code && code <= 0x84BE: // frames, which no name has
+			c.oddKana++
+		case 0x824F <= code && code <= 0x829A:
+			c.wide++
 		case 0x829F <= code && code <= 0x82F1, 0x8340 <= code && code <= 0x8396, 0x889F <= code && code <= 0x9872:
-			if !inWord && (lead != 0x8E || trail < 0xA1 || trail > 0xDF) { // which is half-width kana in EUC-JP
+			switch {
+			case lead == 0x8E && 0xA1 <= trail && trail <= 0xDF: // a half-width kana in EUC-JP
+				kanaOfEUC++
+			case !inWord:
 				common++
+			}
+			if isWordElsewhere(code, i == start, i+2 == len(text) || text[i+2] < utf8.RuneSelf) {
+				c.elsewhere++
 			}
 		case kanji && lead < 0xED: // those of NEC and IBM are in names
 			c.rare++
 		}
 		i++
 	}
-	endRun()
+	endRun(len(text))
+	if kanaOfEUC == 1 { // in EUC-JP a word of one letter
+		c.common++
+	}
 	decoded, _ := japanese.ShiftJIS.NewDecoder().Bytes(text)
 	c.invalid = max(c.invalid, bytes.Count(decoded, []byte("\uFFFD"))-c.user-1) // the sample may cut off one
 	return c
 }
 
+// isWordElsewhere reports whether a character of Shift_JIS, which is the first or the last one of a run, is more often a
+// part of a name in another encoding.
+func isWordElsewhere(code int, first, last bool) bool {
+	lead, trail := code>>8, byte(code)
+	letter := 'a' <= trail|0x20 && trail|0x20 <= 'z'
+	switch {
+	case !first:
+	case code == 0x8F88, code == 0x97EE: // 張 and 楊 in GBK
+		return true
+	case code == 0x8C4F && !last: // 孫 in GBK
+		return true
+	case lead == 0x8A, lead == 0x8C, lead == 0x8E: // Š, Œ or Ś, Ž of Windows
+		return last && letter
+	case lead == 0x83: // É of Macs
+		return last && letter && trail >= 'a'
+	case lead == 0x92: // the apostrophe of Dutch ’t and ’s
+		return last && (trail == 't' || trail == 's' || trail == 'n')
+	}
+	return false
+}
+
+func allAbove(text []byte, least byte) bool {
+	for _, b := range text {
+		if b < least {
+			return false
+		}
+	}
+	return true
+}
+
 func (c shiftJISCount) isShiftJIS() bool {
-	return c.common >= 2 && c.common >= 2*c.rare && c.common >= 2*c.user && c.common >= 4*c.enclosed && c.common >= 10*c.invalid
+	return c.common >= 2 && c.common >= 2*c.rare && c.common >= 2*c.user && c.common >= 4*(c.enclosed+c.kanaBeforeLetter) && c.common >= 10*c.invalid
 }
 
 // looksLikeEUC reports whether the sample, which is Shift_JIS too, is EUC-JP. As Shift_JIS nearly all of it

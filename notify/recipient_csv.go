@@ -274,30 +274,34 @@ func (rr *RecipientReader) record() (record []string, row int, err error) {
 	case err != nil:
 		return nil, row, err
 	}
-	if len(record) > 0 {
-		record[0] = strings.TrimPrefix(record[0], "\uFEFF") // of a file that was appended
-	}
 	charset := rr.sniffer.charset
 	if charset == nil { // ASCII
 		return record, row, nil
 	}
-	if row > 0 && charset.doubtful(record) {
-		return nil, row, &CSVError{Code: CSVRowEncoding, Row: row, Detail: undecodable}
+	doubt := noDoubt
+	if row > 0 {
+		doubt = charset.doubtOf(record)
 	}
 	for i, cell := range record {
 		text, ok := charset.decode(cell)
 		switch {
 		case !ok && row == 0:
 			return nil, row, &CSVError{Code: CSVUnknownEncoding, Detail: unknownEncoding}
-		case !ok:
+		case !ok || doubt == badRow:
 			return nil, row, &CSVError{Code: CSVRowEncoding, Row: row, Detail: undecodable}
 		}
-		record[i] = text
+		record[i] = strings.TrimPrefix(text, "\uFEFF") // of a file that was appended
+	}
+	if doubt == unclear {
+		return nil, row, &CSVError{Code: CSVUnknownEncoding, Row: row, Detail: unclearRow}
 	}
 	return record, row, nil
 }
 
-const undecodable = "the row has a character that is not in the file's encoding, or that only one computer knows: write the row again"
+const (
+	undecodable = "the row has a character that is not in the file's encoding, or that only one computer knows: write the row again; if the file has one encoding, name it as charset"
+	unclearRow  = "the row has only half-width katakana or signs, which other encodings write alike: if the file is Shift_JIS, name it as charset, as in `Content-Type: text/csv; charset=shift_jis`"
+)
 
 // place tells, by the line on which what was just read begins, which row that is.
 func (rr *RecipientReader) place(record []string, err error) (row int) {

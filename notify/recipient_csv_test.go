@@ -119,11 +119,21 @@ func TestAFileThatIsNoTextOrInAnotherEncodingIsRefused(t *testing.T) {
 	}
 }
 
-func TestHalfWidthKanaIsNotTakenForAnotherEncoding(t *testing.T) {
-	for _, name := range []string{"ﾔﾏﾀﾞ ﾀﾛｳ", "ﾐｱ ﾏﾙ", "髙ﾊｼ", "髙﨑 ①㈱ ～"} {
-		rows, _, err := readRecipients(strings.NewReader(encoded(t, "to,氏名\n1,"+name+"\n", "Shift_JIS")))
-		if err != nil || len(rows) != 1 || rows[0].Params["氏名"] != name {
+func TestHalfWidthKanaIsReadWhereNoOtherEncodingWritesItAlike(t *testing.T) {
+	for name, want := range map[string]string{
+		"ﾔﾏﾀﾞ ﾀﾛｳ": "", "髙﨑 ①㈱ ～": "", "佐藤 ﾔﾏﾀﾞ ﾊﾅｺ": "", "ﾐｱ ﾏﾙ": CSVUnknownEncoding, "髙ﾊｼ": CSVUnknownEncoding, "ｻｳﾅﾄ": CSVUnknownEncoding,
+	} {
+		file := encoded(t, "to,氏名\n1,"+name+"\n", "Shift_JIS")
+		rows, _, err := readRecipients(strings.NewReader(file))
+		var refused *CSVError
+		switch {
+		case want == "" && (err != nil || len(rows) != 1 || rows[0].Params["氏名"] != name):
 			t.Errorf("%s: %+v, error %v", name, rows, err)
+		case want != "" && (!errors.As(err, &refused) || refused.Code != want):
+			t.Errorf("%s: %+v, error %v", name, rows, err)
+		}
+		if read, rejected, refused := texts(t, strings.Replace(file, "to,\x8e\x81\x96\xbc", "to,name", 1), "shift_jis"); refused || rejected != 0 || read[0] != name {
+			t.Errorf("%s with a charset: %q, %d rejected, refused %v", name, read, rejected, refused)
 		}
 	}
 }
