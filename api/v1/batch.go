@@ -38,6 +38,7 @@ type Batch struct {
 	RejectedCount   int32            `json:"rejected_count" doc:"Rows of the request that nothing can be sent to."`
 	Rejected        []store.Rejected `json:"rejected" nullable:"false" doc:"The first 100 of them."`
 	IgnoredColumns  []string         `json:"ignored_columns,omitempty" nullable:"false" doc:"Columns of the file that the template does not have."`
+	Warnings        []Warning        `json:"warnings,omitempty" nullable:"false" doc:"In the answer to POST: what may be a mistake, and was accepted."`
 	InFlight        *int64           `json:"in_flight,omitempty" doc:"In the answer to pause and cancel: how many were being sent at that moment. They have been answered by now, or their outcome is looked up."`
 	WorkflowID      string           `json:"workflow_id" example:"batch/0190b0a0-0000-7000-8000-000000000000"`
 	WorkflowURL     *string          `json:"workflow_url" doc:"The workflow in Temporal's Web UI, where one is configured."`

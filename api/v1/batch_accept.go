@@ -33,8 +33,20 @@ type BatchPreview struct {
 	RejectedCount     int              `json:"rejected_count"`
 	Rejected          []store.Rejected `json:"rejected" nullable:"false" doc:"The first 100 of them."`
 	IgnoredColumns    []string         `json:"ignored_columns,omitempty" nullable:"false"`
+	Warnings          []Warning        `json:"warnings,omitempty" nullable:"false" doc:"What may be a mistake, and is accepted."`
+	Encoding          string           `json:"encoding,omitempty" example:"utf-8" doc:"Of a file: what it is read in, by the name of the WHATWG encoding standard, or us-ascii."`
+	Examples          []BatchExample   `json:"examples,omitempty" nullable:"false" doc:"The first 3 texts, as they would be sent. Those of a list need the scope read."`
 	WaitingBeforehand int64            `json:"waiting_beforehand" doc:"What waits to be sent by the same sender."`
 }
+
+// BatchExample is a text of a batch, as it would be sent.
+type BatchExample struct {
+	Row      int    `json:"row"`
+	Text     string `json:"text"`
+	Language string `json:"language,omitempty" example:"ja-JP" doc:"CALL: the language that the text is spoken in."`
+}
+
+const shownExamples = 3
 
 // acceptBatch answers POST /batches. It is no operation of huma's, which would hold the body in memory.
 func (a *API) acceptBatch(c *gin.Context) error {
@@ -83,13 +95,19 @@ func (a *API) startRows(ctx context.Context, draft *batchDraft, seen *twins) (*b
 	if check.count && draft.Message != nil {
 		check.segments = notify.Segments(*draft.Message).Segments
 	}
+	check.texts = draft.dryRun && (draft.listID == nil || slices.Contains(callerOf(ctx).scopes, ScopeRead))
+	if check.texts && draft.Message != nil {
+		check.text = *draft.Message
+	}
 	return readRows(ctx, source, check, seen), nil
 }
 
 func (a *API) recipientsOf(ctx context.Context, d *batchDraft) (recipientSource, error) {
 	switch {
 	case d.listID != nil:
-		return a.newListSource(ctx, *d.listID, d.template), nil
+		list := a.newListSource(ctx, *d.listID, d.template)
+		d.unusedParams = func() bool { return list.unused }
+		return list, nil
 	case d.isCSV:
 		return d.readFile()
 	}
@@ -98,18 +116,16 @@ func (a *API) recipientsOf(ctx context.Context, d *batchDraft) (recipientSource,
 
 // readFile must find a column for each parameter.
 func (d *batchDraft) readFile() (recipientSource, error) {
-	reader, err := notify.NewRecipientReader(d.body, d.body.charset)
-	var wrong *notify.CSVError
-	switch {
-	case errors.As(err, &wrong):
-		return nil, csvProblem(wrong)
-	case err != nil:
-		return nil, err
-	}
 	d.columns = []string{}
 	if d.template != nil {
 		d.columns = append(d.columns, d.template.Params()...)
 	}
+	file, err := newMemberFile(d.body, d.columns)
+	if err != nil {
+		return nil, err
+	}
+	reader := file.RecipientReader
+	d.encoding = reader.Encoding
 	var missing []string
 	for _, name := range d.columns {
 		if !slices.Contains(reader.Columns(), name) {
@@ -119,12 +135,13 @@ func (d *batchDraft) readFile() (recipientSource, error) {
 	if len(missing) > 0 {
 		return nil, problem.Newf(problem.TemplateColumnMissing, "the file has no column for what the template needs (%s): add it, with that name in the first row", strings.Join(missing, ", "))
 	}
-	for _, name := range reader.Columns() {
+	for _, name := range file.params {
 		if !slices.Contains(d.columns, name) {
 			d.ignored = append(d.ignored, notify.Excerpt(name))
 		}
 	}
-	return csvSource{reader}, nil
+	d.warnings = append(d.warnings, ColumnWarnings(d.text(), d.columns, file.params)...)
+	return file, nil
 }
 
 func (a *API) writeBatch(c *gin.Context, draft *batchDraft, rows *batchRows, once *store.Once) error {
@@ -134,7 +151,9 @@ func (a *API) writeBatch(c *gin.Context, draft *batchDraft, rows *batchRows, onc
 		return a.fail(ctx, fmt.Errorf("make an id: %w", err))
 	}
 	answer := func(b store.Batch) (store.Answer, error) {
-		text, err := json.Marshal(a.showBatch(b))
+		shown := a.showBatch(b)
+		shown.Warnings = draft.allWarnings()
+		text, err := json.Marshal(shown)
 		return store.Answer{Status: http.StatusAccepted, Location: batchesPath + "/" + b.ID.String(), Body: text}, err
 	}
 	accepted, replayed, err := a.Store.AcceptBatch(ctx, store.NewBatch{
@@ -218,7 +237,11 @@ func (a *API) previewBatch(c *gin.Context, draft *batchDraft, rows *batchRows) e
 		return noRecipients(rows)
 	}
 	preview := BatchPreview{DryRun: true, Total: rows.total, Skipped: rows.twins, Segments: rows.segments,
-		RejectedCount: rows.rejected, Rejected: append([]store.Rejected{}, rows.first...), IgnoredColumns: draft.ignored}
+		RejectedCount: rows.rejected, Rejected: append([]store.Rejected{}, rows.first...), IgnoredColumns: draft.ignored,
+		Warnings: draft.allWarnings(), Examples: mapped(rows.examples, draft.example)}
+	if draft.encoding != nil {
+		preview.Encoding = draft.encoding()
+	}
 	senders, err := a.Store.Senders(ctx)
 	if err != nil {
 		return a.fail(ctx, err)
@@ -248,6 +271,9 @@ func (k IdempotencyKey) onceUpload(ctx context.Context, query url.Values, body *
 	}
 	all := sha256.New()
 	fmt.Fprintf(all, "POST %s?%s\n", batchesPath, query.Encode())
+	if body.charset != "" {
+		fmt.Fprintf(all, "charset=%s\n", strings.ToLower(body.charset))
+	}
 	all.Write(body.hash.Sum(nil))
 	once := &store.Once{Owner: callerOf(ctx).keyID, Key: k.Key}
 	copy(once.Request[:], all.Sum(nil))

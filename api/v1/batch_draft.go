@@ -38,11 +38,39 @@ type batchDraft struct {
 	template              *notify.Template
 	kinds                 map[string]notify.ParamKind // of its placeholders
 	ignored               []string
+	warnings              []Warning
+	unusedParams          func() bool   // of a list that was read
+	encoding              func() string // of a file, as far as it was read
 	columns               []string
 	isCSV                 bool
 	listID                *int64 // has the recipients, in the place of body
 	allowTwins, dryRun    bool
 	body                  *spool
+}
+
+// text is what is sent, with its placeholders.
+func (d *batchDraft) text() string {
+	if d.template != nil {
+		return d.template.String()
+	}
+	return valueOf(d.Message)
+}
+
+// allWarnings are to be asked for after the last recipient.
+func (d *batchDraft) allWarnings() []Warning {
+	if d.unusedParams != nil && d.unusedParams() {
+		return append(d.warnings, unusedParams())
+	}
+	return d.warnings
+}
+
+// example shows a row that would be sent.
+func (d *batchDraft) example(r batchRow) BatchExample {
+	shown := BatchExample{Row: r.recipient.Row, Text: r.text}
+	if d.Channel == notify.Call {
+		shown.Language, _ = notify.SpeechLanguage(r.text)
+	}
+	return shown
 }
 
 // readBatch reads all but the recipients, and says everything that is wrong with it.

@@ -135,6 +135,8 @@ type rowCheck struct {
 	columns     []string // of a file: the parameters that are taken from it; nil: what a row gives must fit
 	segments    int      // of the text that is the same for all
 	count       bool     // count segments
+	texts       bool     // keep the texts
+	text        string   // that is the same for all
 }
 
 // batchRow is a row that can be sent to.
@@ -142,6 +144,7 @@ type batchRow struct {
 	recipient store.BatchRecipient
 	key       twinKey
 	segments  int
+	text      string // where texts are kept
 }
 
 func (c *rowCheck) check(r notify.Recipient) checkedRow[batchRow] {
@@ -157,6 +160,7 @@ func (c *rowCheck) check(r notify.Recipient) checkedRow[batchRow] {
 	row := batchRow{
 		recipient: store.BatchRecipient{Row: r.Row, To: number, ToHash: number.Hash(c.hashKey)},
 		segments:  c.segments,
+		text:      c.text,
 	}
 	params := r.Params
 	if c.template == nil {
@@ -178,6 +182,9 @@ func (c *rowCheck) check(r notify.Recipient) checkedRow[batchRow] {
 	}
 	if c.count {
 		row.segments = notify.Segments(text).Segments
+	}
+	if c.texts {
+		row.text = text
 	}
 	if params == nil {
 		params = map[string]string{}
@@ -237,7 +244,8 @@ type batchRows struct {
 
 	total    int // rows that can be sent to, twins included
 	twins    int
-	segments int // of rows that are not twins
+	segments int        // of rows that are not twins
+	examples []batchRow // the first of those, with their texts
 }
 
 // readRows begins to read and check. It ends with ctx. seen is nil where twins are let through.
@@ -261,6 +269,9 @@ func (b *batchRows) next() (store.BatchRecipient, bool, error) {
 		b.twins++
 	} else {
 		b.segments += row.segments
+		if row.text != "" && len(b.examples) < shownExamples {
+			b.examples = append(b.examples, row)
+		}
 	}
 	return row.recipient, true, errors.Join(err, seenErr)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -192,7 +193,10 @@ func (a *API) startMembers(ctx context.Context, body *spool, isCSV bool) (*membe
 	var source recipientSource
 	var err error
 	if isCSV {
-		source, rows.ignored, err = newMemberFile(body)
+		var file *memberFile
+		if file, err = newMemberFile(body, nil); err == nil {
+			source, rows.ignored = file, mapped(file.unusable, notify.Excerpt)
+		}
 	} else {
 		source, err = newMemberSource(body)
 	}
@@ -224,35 +228,56 @@ func newMemberSource(body *spool) (recipientSource, error) {
 	return s, s.open(body, membersField)
 }
 
-// memberFile reads the members of a file. Its columns `timezone` and `locale` are no parameters.
+// memberFile reads the members of a list, or the recipients of a batch, from a file. Its columns `timezone` and
+// `locale` are no parameters.
 type memberFile struct {
 	csvSource
 	timezone, locale string   // the columns' names as they are written; empty: there is none
-	unusable         []string // columns that no placeholder can have the name of
+	params           []string // all other columns
+	unusable         []string // those of them that no placeholder can have the name of
 }
 
-func newMemberFile(body *spool) (source recipientSource, ignored []string, err error) {
+// newMemberFile reads the names of the columns. Those that a template needs are parameters, whatever their names.
+func newMemberFile(body *spool, needed []string) (*memberFile, error) {
 	reader, err := notify.NewRecipientReader(body, body.charset)
 	var wrong *notify.CSVError
 	switch {
 	case errors.As(err, &wrong):
-		return nil, nil, csvProblem(wrong)
+		return nil, csvProblem(wrong)
 	case err != nil:
-		return nil, nil, err
+		return nil, err
 	}
 	file := &memberFile{csvSource: csvSource{reader}}
-	for _, column := range reader.Columns() {
-		_, usable := notify.ParamName(column)
-		switch {
-		case file.timezone == "" && strings.EqualFold(column, "timezone"):
-			file.timezone = column
-		case file.locale == "" && strings.EqualFold(column, "locale"):
-			file.locale = column
-		case !usable:
+	file.params, file.timezone, file.locale = splitColumns(reader.Columns(), needed)
+	for _, column := range file.params {
+		if _, usable := notify.ParamName(column); !usable {
 			file.unusable = append(file.unusable, column)
 		}
 	}
-	return file, mapped(file.unusable, notify.Excerpt), nil
+	return file, nil
+}
+
+// ParamColumns are the columns of a file that hold parameters: all but `timezone` and `locale`, unless a template
+// has placeholders of these names.
+func ParamColumns(columns, placeholders []string) []string {
+	params, _, _ := splitColumns(columns, placeholders)
+	return params
+}
+
+func splitColumns(columns, needed []string) (params []string, timezone, locale string) {
+	for _, column := range columns {
+		switch {
+		case slices.Contains(needed, column):
+			params = append(params, column)
+		case timezone == "" && strings.EqualFold(column, "timezone"):
+			timezone = column
+		case locale == "" && strings.EqualFold(column, "locale"):
+			locale = column
+		default:
+			params = append(params, column)
+		}
+	}
+	return params, timezone, locale
 }
 
 // Read gives the next member.

@@ -16,6 +16,7 @@ type listSource struct {
 	members <-chan readMember // closed after the last one
 	params  []string
 	row     int
+	unused  bool // members have parameters, and none is taken
 }
 
 // readMember is a member, or why there is none.
@@ -68,6 +69,7 @@ func (s *listSource) Read() (notify.Recipient, error) {
 		return notify.Recipient{}, member.err
 	}
 	s.row++
+	s.unused = s.unused || len(s.params) == 0 && len(member.Params) > 0
 	recipient := notify.Recipient{Row: s.row, To: member.To}
 	for _, name := range s.params {
 		if value, has := member.Params[name]; has {
