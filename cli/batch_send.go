@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/todoku/todoku/api/v1"
+	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
 )
 
@@ -99,6 +100,11 @@ With --idempotency-key of your own that also holds for running the command again
 			}
 			if dryRun {
 				return previewBatch(cmd, c, request)
+			}
+			if csv != "" && csv != "-" && isTerminal(cmd.OutOrStdout()) {
+				if err := warnOfColumns(cmd, c, csv, charset, body, template); err != nil {
+					return err
+				}
 			}
 			request.key = cmp.Or(key, uuid.NewString())
 			return sendBatch(cmd, c, request, !detach)
@@ -182,12 +188,59 @@ func previewBatch(cmd *cobra.Command, c *client, request asking) error {
 		if len(p.IgnoredColumns) > 0 {
 			rows.add("ignored columns", strings.Join(p.IgnoredColumns, ", "))
 		}
+		if p.Encoding != "" {
+			rows.add("encoding", p.Encoding)
+		}
+		for _, w := range p.Warnings {
+			rows.add("warning", w.Detail)
+		}
 		if err := rows.print(out); err != nil {
 			return err
+		}
+		for _, e := range p.Examples {
+			if _, err := fmt.Fprintf(out, "\nrow %d would get:\n", e.Row); err != nil {
+				return err
+			}
+			if err := printLines(out, "  "+strings.ReplaceAll(e.Text, "\n", "\n  ")); err != nil {
+				return err
+			}
+		}
+		if len(p.Examples) > 0 {
+			if _, err := fmt.Fprintln(out); err != nil {
+				return err
+			}
 		}
 		_, err := fmt.Fprintln(out, "Nothing was accepted: repeat the command without --dry-run")
 		return err
 	})
+}
+
+// warnOfColumns says, before a file is sent, what the answer would warn of. Whatever is wrong with the file or the
+// template is left to the answer.
+func warnOfColumns(cmd *cobra.Command, c *client, path, charset, text string, template int64) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return &unreadableError{err}
+	}
+	defer file.Close()
+	reader, err := notify.NewRecipientReader(file, charset)
+	if err != nil {
+		return nil
+	}
+	var placeholders []string
+	if text == "" {
+		t, err := call[v1.Template](cmd.Context(), c, http.MethodGet, fmt.Sprintf("/templates/%d", template), nil)
+		if err != nil {
+			return nil
+		}
+		text, placeholders = t.Value.Body, t.Value.Params
+	}
+	for _, w := range v1.ColumnWarnings(text, placeholders, v1.ParamColumns(reader.Columns(), placeholders)) {
+		if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", clean(w.Detail)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func sendBatch(cmd *cobra.Command, c *client, request asking, follow bool) error {
@@ -212,6 +265,9 @@ func sendBatch(cmd *cobra.Command, c *client, request asking, follow bool) error
 		}
 		if len(b.IgnoredColumns) > 0 {
 			text += fmt.Sprintf("ignored columns: %s\n", clean(strings.Join(b.IgnoredColumns, ", ")))
+		}
+		for _, w := range b.Warnings {
+			text += fmt.Sprintf("warning: %s\n", clean(w.Detail))
 		}
 		_, err := fmt.Fprint(out, text)
 		return err

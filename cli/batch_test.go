@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"net/url"
 	"os"
 	"strings"
@@ -87,6 +88,55 @@ func TestWhatABatchWouldBeIsShown(t *testing.T) {
 	for _, want := range []string{"notifications", "10", "27", "1m30s", "row 4", "it is no number", "Nothing was accepted"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+}
+
+func TestTheFirstTextsAndTheEncodingAreShown(t *testing.T) {
+	term := newTerminal(t)
+	term.writeFile("r.csv", "to\n1\n")
+	standInAPI(t, says(200, `{"dry_run":true,"total":1,"encoding":"shift_jis","examples":[{"row":2,"text":"佐藤様\n明日です"}],"warnings":[{"code":"x","detail":"it uses no column"}]}`))
+	out := term.succeeds("batch", "send", "--csv", "r.csv", "--body", "x", "--dry-run")
+	for _, want := range []string{"encoding", "shift_jis", "row 2 would get:\n  佐藤様\n  明日です\n", "warning", "it uses no column"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+}
+
+func TestWarningsOfABatchAreShown(t *testing.T) {
+	term := newTerminal(t)
+	term.writeFile("r.csv", "to,name\n1,x\n")
+	warned := strings.Replace(batch("running", `"accepted":3`), "{", `{"warnings":[{"code":"x","detail":"it uses no column"}],`, 1)
+	standInAPI(t, says(202, warned))
+	if out := term.succeeds("batch", "send", "--csv", "r.csv", "--body", "x", "--detach"); !strings.Contains(out, "warning: it uses no column\n") {
+		t.Errorf("it says %s", out)
+	}
+}
+
+func TestATerminalIsWarnedBeforeAFileIsSent(t *testing.T) {
+	term := newTerminal(t)
+	term.writeFile("r.csv", "to,name,timezone\n1,x,\n")
+	screen, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // a character device, as a terminal is
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	const withName, without = `{"id":3,"body":"Hello {{name}}","params":["name"]}`, `{"id":3,"body":"Hello","params":[]}`
+	for _, test := range []struct {
+		args, warns string
+		answers     []answer
+	}{
+		{"--body Hello", "uses no column of the file (name)", nil},
+		{"--template 3", "uses no column of the file (name)", []answer{says(200, without)}},
+		{"--template 3", "", []answer{says(200, withName)}},
+	} {
+		requests := standInAPI(t, append(test.answers, refuses(422, `{"title":"x","status":422}`))...)
+		var errOut bytes.Buffer
+		Main(t.Context(), strings.Fields("batch send --detach --csv r.csv "+test.args), strings.NewReader(""), screen, &errOut)
+		warned, _, _ := strings.Cut(errOut.String(), "todoku:")
+		if strings.Contains(warned, "warning") != (test.warns != "") || !strings.Contains(warned, test.warns) || len(*requests) == 0 {
+			t.Errorf("%s says %s", test.args, errOut.String())
 		}
 	}
 }
