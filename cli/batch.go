@@ -137,9 +137,7 @@ func printBatch(out io.Writer, b v1.Batch, zone *time.Location) error {
 	if b.RejectedCount > 0 {
 		add("rejected", strconv.Itoa(int(b.RejectedCount)))
 	}
-	for _, r := range b.Rejected {
-		add(fmt.Sprintf("  row %d", r.Row), r.Detail)
-	}
+	addRejected(rows, b.Rejected, b.RejectedByCode)
 	add("workflow", b.WorkflowID)
 	add("", valueOf(b.WorkflowURL))
 	return rows.print(out)

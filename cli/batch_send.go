@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -176,9 +178,7 @@ func previewBatch(cmd *cobra.Command, c *client, request asking) error {
 		rows.add("notifications", strconv.Itoa(p.Total))
 		rows.add("skipped as duplicates", strconv.Itoa(p.Skipped))
 		rows.add("rejected", strconv.Itoa(p.RejectedCount))
-		for _, r := range p.Rejected {
-			rows.add(fmt.Sprintf("  row %d", r.Row), r.Detail)
-		}
+		addRejected(rows, p.Rejected, p.RejectedByCode)
 		if p.Segments > 0 {
 			rows.add("segments", strconv.Itoa(p.Segments))
 		}
@@ -212,6 +212,23 @@ func previewBatch(cmd *cobra.Command, c *client, request asking) error {
 		}
 		_, err := fmt.Fprintln(out, "Nothing was accepted: repeat the command without --dry-run")
 		return err
+	})
+}
+
+// addRejected shows how many rows were rejected for each code, and then the first of them.
+func addRejected(rows *table, first []store.Rejected, byCode map[string]int) {
+	for _, code := range mostFirst(byCode) {
+		rows.add("  "+code, strconv.Itoa(byCode[code]))
+	}
+	for _, r := range first {
+		rows.add(fmt.Sprintf("  row %d", r.Row), r.Detail)
+	}
+}
+
+// mostFirst are the codes, the most frequent ones first.
+func mostFirst(byCode map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(byCode), func(a, b string) int {
+		return cmp.Or(cmp.Compare(byCode[b], byCode[a]), cmp.Compare(a, b))
 	})
 }
 
@@ -262,6 +279,9 @@ func sendBatch(cmd *cobra.Command, c *client, request asking, follow bool) error
 			text += fmt.Sprintf("1 row is rejected: todoku batch show %s\n", b.ID)
 		case b.RejectedCount > 1:
 			text += fmt.Sprintf("%d rows are rejected: todoku batch show %s\n", b.RejectedCount, b.ID)
+		}
+		for _, code := range mostFirst(b.RejectedByCode) {
+			text += fmt.Sprintf("  %d %s\n", b.RejectedByCode[code], clean(code))
 		}
 		if len(b.IgnoredColumns) > 0 {
 			text += fmt.Sprintf("ignored columns: %s\n", clean(strings.Join(b.IgnoredColumns, ", ")))

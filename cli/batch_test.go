@@ -83,9 +83,9 @@ func TestWhatIsMissingIsLookedForByCommands(t *testing.T) {
 func TestWhatABatchWouldBeIsShown(t *testing.T) {
 	term := newTerminal(t)
 	term.writeFile("r.csv", "to\n1\n")
-	standInAPI(t, says(200, `{"dry_run":true,"total":10,"skipped":1,"segments":27,"estimated_seconds":90,"rejected_count":1,"rejected":[{"row":4,"code":"x","detail":"it is no number"}]}`))
+	standInAPI(t, says(200, `{"dry_run":true,"total":10,"skipped":1,"segments":27,"estimated_seconds":90,"rejected_count":1200,"rejected_by_code":{"b":200,"a":1000},"rejected":[{"row":4,"code":"x","detail":"it is no number"}]}`))
 	out := term.succeeds("batch", "send", "--csv", "r.csv", "--body", "x", "--dry-run")
-	for _, want := range []string{"notifications", "10", "27", "1m30s", "row 4", "it is no number", "Nothing was accepted"} {
+	for _, want := range []string{"1200\n  a                    1000\n  b                    200\n", "notifications", "10", "27", "1m30s", "row 4", "it is no number", "Nothing was accepted"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}

@@ -157,9 +157,7 @@ func printReport(out io.Writer, r v1.MembersReport) error {
 	} {
 		rows.add(part.name, strconv.FormatInt(part.n, 10))
 	}
-	for _, rejected := range r.Rejected {
-		rows.add(fmt.Sprintf("  row %d", rejected.Row), rejected.Detail)
-	}
+	addRejected(rows, r.Rejected, r.RejectedByCode)
 	if len(r.IgnoredColumns) > 0 {
 		rows.add("ignored columns", strings.Join(r.IgnoredColumns, ", "))
 	}

@@ -40,6 +40,7 @@ type Batch struct {
 	Total           int32
 	RejectedCount   int32
 	Rejected        []Rejected
+	RejectedByCode  map[string]int // how many rows were rejected for each code
 	IgnoredColumns  []string
 	SendInterval    *time.Duration // its own pace; nil: that of its sender
 	SendAt          time.Time
@@ -133,7 +134,7 @@ const rateWindow = 10 * time.Second
 // batchSQL reads batches as RowToStructByPos needs them for a Batch, with the time of rateWindow as $1.
 const batchSQL = `
 	SELECT b.id, b.name, b.channel::text, b.message, b.template_id, b.template_version, b.schedule_id, b.sender_id, s.stopped_at IS NOT NULL, s.batches_queue_full_at IS NOT NULL,
-		b.total, b.rejected_count, b.rejected, b.ignored_columns, b.send_interval, b.send_at,
+		b.total, b.rejected_count, b.rejected, b.rejected_by_code, b.ignored_columns, b.send_interval, b.send_at,
 		b.paused_at, b.pause_reason, b.canceled_at, b.finished_at, b.created_at, b.workflow_id,
 		b.send_at > clock_timestamp(), coalesce(greatest(0, rate.sends), 0)::float8,
 		c.accepted, c.sending, c.pending, c.success, c.failed, c.unknown, c.skipped, c.canceled
@@ -197,6 +198,8 @@ type NewBatch struct {
 	// Rejected gives the number of rows that were left out and the first of them. It is called after
 	// the last recipient.
 	Rejected func() (int, []Rejected)
+	// RejectedByCode gives how many of them there are for each code, and is called after Rejected. nil: nobody counts.
+	RejectedByCode func() map[string]int
 
 	Once   *Once                       // its Answer is not used
 	Answer func(Batch) (Answer, error) // to the request, where Once is set
@@ -285,6 +288,9 @@ func writeBatch(ctx context.Context, tx pgx.Tx, n NewBatch) error {
 		return ErrNoRecipients
 	}
 	source.rejected, source.firstRejected = n.Rejected()
+	if n.RejectedByCode != nil {
+		source.rejectedByCode = n.RejectedByCode()
+	}
 	return insertBatch(ctx, tx, n, source.batchWritten)
 }
 
@@ -295,6 +301,8 @@ type batchWritten struct {
 	twins         int     // those that are not
 	rejected      int     // rows that there is none for
 	firstRejected []Rejected
+
+	rejectedByCode map[string]int
 }
 
 // insertBatch writes the batch itself, whose notifications are known.
@@ -303,12 +311,16 @@ func insertBatch(ctx context.Context, tx pgx.Tx, n NewBatch, w batchWritten) err
 	if err != nil {
 		return err
 	}
+	byCode := w.rejectedByCode
+	if byCode == nil {
+		byCode = map[string]int{}
+	}
 	_, err = tx.Exec(ctx, `
 		WITH batch AS (
 			INSERT INTO batches (id, name, channel, message, template_id, template_version, sender_id,
 				total, rejected_count, rejected, ignored_columns, shard_size, shards, send_at, carry_by, workflow_id, schedule_id,
-				first_id, last_id)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8::int + $9::int, $10, $11, $12, $13, ($8::int + $13::int - 1) / $13::int, greatest($14::timestamptz, now()), now(), $15, $16, $17, $18)
+				first_id, last_id, rejected_by_code)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8::int + $9::int, $10, $11, $12, $13, ($8::int + $13::int - 1) / $13::int, greatest($14::timestamptz, now()), now(), $15, $16, $17, $18, $19)
 			RETURNING id
 		)
 		INSERT INTO batch_counts (batch_id, status, count)
@@ -316,7 +328,7 @@ func insertBatch(ctx context.Context, tx pgx.Tx, n NewBatch, w batchWritten) err
 		FROM batch, (VALUES ('ACCEPTED'::notification_status, $8::int), ('SKIPPED', $9::int)) AS counts (status, count)`,
 		n.ID, n.Name, n.Channel, n.Message, n.TemplateID, n.TemplateVersion, n.SenderID,
 		w.sent, w.twins, w.rejected, first, append([]string{}, n.IgnoredColumns...), n.ShardSize, n.SendAt, BatchWorkflowID(n.ID), n.ScheduleID,
-		w.ids.first, w.ids.last)
+		w.ids.first, w.ids.last, byCode)
 	return err
 }
 

@@ -168,7 +168,16 @@ func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, ref
 		)
 		SELECT
 			(SELECT count(*) FROM written WHERE status = 'ACCEPTED'), (SELECT count(*) FROM written WHERE status = 'SKIPPED'),
-			(SELECT count(*) FROM refused), f.row, f.code, f.region, f.kind, f.missing, f.blank, f.unfit
+			(SELECT count(*) FROM refused),
+			(
+				SELECT coalesce(jsonb_object_agg(code, n), '{}')
+				FROM (
+					SELECT coalesce(code, CASE WHEN missing <> '{}' OR blank <> '{}' THEN $19 ELSE $20 END) AS code, count(*) AS n
+					FROM refused
+					GROUP BY 1
+				) AS codes
+			),
+			f.row, f.code, f.region, f.kind, f.missing, f.blank, f.unfit
 		FROM (VALUES (1)) AS always
 		LEFT JOIN (SELECT * FROM refused ORDER BY row LIMIT $14) AS f ON true
 		ORDER BY f.row`,
@@ -178,14 +187,14 @@ func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, ref
 		column(refused, func(e notify.InvalidNumberError) string { return e.Code }),
 		BatchWorkflowID(n.ID), notify.CodeDuplicate, notify.LedgerMessage(notify.CodeDuplicate, n.Channel, ""), MaxRejected,
 		column(unfit, func(u unfitValue) string { return u.Name }), column(unfit, func(u unfitValue) string { return u.value }),
-		hex.EncodeToString(w.ids.first[:8]), blankPattern)
+		hex.EncodeToString(w.ids.first[:8]), blankPattern, CodeParamMissing, notify.CodeParamKind)
 	if err != nil {
 		return w, err
 	}
 	var row, place *int
 	var code, region, kind *string
 	var missing, blank []string
-	_, err = pgx.ForEachRow(rows, []any{&w.sent, &w.twins, &w.rejected, &row, &code, &region, &kind, &missing, &blank, &place}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&w.sent, &w.twins, &w.rejected, &w.rejectedByCode, &row, &code, &region, &kind, &missing, &blank, &place}, func() error {
 		switch {
 		case row == nil: // none is rejected
 		case code != nil:

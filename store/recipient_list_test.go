@@ -302,6 +302,9 @@ func TestAListBecomesABatch(t *testing.T) {
 	if want := []string{"4 landline_cannot_receive_sms", "5 country_not_allowed", "6 param_missing"}; b.RejectedCount != 3 || !slices.Equal(codes, want) {
 		t.Errorf("%d are rejected: %v, want %v", b.RejectedCount, codes, want)
 	}
+	if want := map[string]int{"landline_cannot_receive_sms": 1, "country_not_allowed": 1, "param_missing": 1}; !maps.Equal(b.RejectedByCode, want) {
+		t.Errorf("by code %v are rejected, want %v", b.RejectedByCode, want)
+	}
 	var rows []string
 	for row, err := range s.BatchResults(t.Context(), b.ID) {
 		if err != nil {

@@ -37,6 +37,7 @@ type Batch struct {
 	FinishedAt      *time.Time       `json:"finished_at"`
 	RejectedCount   int32            `json:"rejected_count" doc:"Rows of the request that nothing can be sent to."`
 	Rejected        []store.Rejected `json:"rejected" nullable:"false" doc:"The first 100 of them."`
+	RejectedByCode  map[string]int   `json:"rejected_by_code" nullable:"false" doc:"How many rows were rejected for each code."`
 	IgnoredColumns  []string         `json:"ignored_columns,omitempty" nullable:"false" doc:"Columns of the file that the template does not have."`
 	Warnings        []Warning        `json:"warnings,omitempty" nullable:"false" doc:"In the answer to POST: what may be a mistake, and was accepted."`
 	InFlight        *int64           `json:"in_flight,omitempty" doc:"In the answer to pause and cancel: how many were being sent at that moment. They have been answered by now, or their outcome is looked up."`
@@ -131,7 +132,7 @@ func (a *API) showBatch(b store.Batch) Batch {
 		Body: b.Message, TemplateID: b.TemplateID, TemplateVersion: b.TemplateVersion, ScheduleID: b.ScheduleID,
 		Total: int64(b.Total), Counts: showCounts(b),
 		SendAt: b.SendAt, CreatedAt: b.CreatedAt, FinishedAt: b.FinishedAt,
-		RejectedCount: b.RejectedCount, Rejected: b.Rejected, IgnoredColumns: b.IgnoredColumns,
+		RejectedCount: b.RejectedCount, Rejected: b.Rejected, RejectedByCode: b.RejectedByCode, IgnoredColumns: b.IgnoredColumns,
 		WorkflowID: b.WorkflowID, WorkflowURL: known(a.Starter.WorkflowURL(b.WorkflowID)),
 	}
 	open := shown.Counts.Accepted + shown.Counts.Held + shown.Counts.Sending + shown.Counts.Pending

@@ -32,6 +32,7 @@ type BatchPreview struct {
 	EstimatedSeconds  *int64           `json:"estimated_seconds" doc:"How long sending takes at the present pace, behind what waits already; null where there is no pace, or the sender is stopped."`
 	RejectedCount     int              `json:"rejected_count"`
 	Rejected          []store.Rejected `json:"rejected" nullable:"false" doc:"The first 100 of them."`
+	RejectedByCode    map[string]int   `json:"rejected_by_code" nullable:"false" doc:"How many rows were rejected for each code."`
 	IgnoredColumns    []string         `json:"ignored_columns,omitempty" nullable:"false"`
 	Warnings          []Warning        `json:"warnings,omitempty" nullable:"false" doc:"What may be a mistake, and is accepted."`
 	Encoding          string           `json:"encoding,omitempty" example:"utf-8" doc:"Of a file: what it is read in, by the name of the WHATWG encoding standard, or us-ascii."`
@@ -160,7 +161,7 @@ func (a *API) writeBatch(c *gin.Context, draft *batchDraft, rows *batchRows, onc
 		ID: id, Name: draft.name, Channel: draft.Channel, Message: draft.Message,
 		TemplateID: draft.TemplateID, TemplateVersion: draft.TemplateVersion, SenderID: draft.SenderID,
 		RequireHuman: draft.RequireHuman, ShardSize: a.Settings.BatchShard(draft.Channel), SendAt: draft.SendAt, IgnoredColumns: draft.ignored,
-		Recipients: rows.next, Rejected: func() (int, []store.Rejected) { return rows.rejected, rows.first },
+		Recipients: rows.next, Rejected: func() (int, []store.Rejected) { return rows.rejected, rows.first }, RejectedByCode: func() map[string]int { return rows.byCode },
 		Once: once, Answer: answer,
 	})
 	var refusal *problem.Problem
@@ -237,7 +238,7 @@ func (a *API) previewBatch(c *gin.Context, draft *batchDraft, rows *batchRows) e
 		return noRecipients(rows)
 	}
 	preview := BatchPreview{DryRun: true, Total: rows.total, Skipped: rows.twins, Segments: rows.segments,
-		RejectedCount: rows.rejected, Rejected: append([]store.Rejected{}, rows.first...), IgnoredColumns: draft.ignored,
+		RejectedCount: rows.rejected, Rejected: append([]store.Rejected{}, rows.first...), RejectedByCode: rows.byCode, IgnoredColumns: draft.ignored,
 		Warnings: draft.allWarnings(), Examples: mapped(rows.examples, draft.example)}
 	if draft.encoding != nil {
 		preview.Encoding = draft.encoding()

@@ -134,3 +134,24 @@ func TestTheSameFileInAnotherCharsetIsAnotherRequest(t *testing.T) {
 		}
 	}
 }
+
+func TestRejectedRowsAreCountedByCode(t *testing.T) {
+	a := apitest.Start(t)
+	file := "to,name\n" + strings.Repeat("12,x\n", 150) + "09012345678,\n09012345678,佐藤\n09012345679,a,b\n"
+	batch := batches + "?channel=SMS&template_id=" + template(t, a, "{{name}}様")
+	const want, ofList = `{"param_missing":1,"phone_number_too_short":150,"row_column_count":1}`, `{"phone_number_too_short":150,"row_column_count":1}`
+	check := func(what string, answer apitest.Answer, want string) {
+		t.Helper()
+		if got := inJSON(t, answer.Body["rejected_by_code"]); answer.Status/100 != 2 || got != want {
+			t.Errorf("%s has %d %s, want %s", what, answer.Status, got, want)
+		}
+	}
+	check("the dry run", a.Do("POST", batch+"&dry_run=true", file, asCSV), want)
+	accepted := a.Do("POST", batch, file, asCSV)
+	check("the answer", accepted, want)
+	check("the batch", a.Do("GET", batches+"/"+accepted.Body["id"].(string), ""), want)
+	list := createList(t, a, `{"name": "l"}`)
+	check("the import", a.Do("POST", list+"/members", file, asCSV), ofList)
+	check("an import without mistakes", a.Do("POST", list+"/members", "to,name\n09012345678,佐藤\n", asCSV), `{}`)
+	check("a new list", a.Do("POST", lists, `{"name": "m", "members": [{"to": "12"}, {"to": "09012345678"}]}`), `{"phone_number_too_short":1}`)
+}

@@ -34,6 +34,7 @@ type checkedRows[T any] struct {
 	read     int
 	rejected int
 	first    []store.Rejected
+	byCode   map[string]int // how many were rejected for each code
 }
 
 // A part is what is checked at once: so many rows, or the first that come to so many bytes.
@@ -109,7 +110,7 @@ func checkRows[T any](ctx context.Context, source recipientSource, check func(no
 			work <- j // a worker is free, or will be: none waits for anybody
 		}
 	}()
-	return &checkedRows[T]{parts: parts}
+	return &checkedRows[T]{parts: parts, byCode: map[string]int{}}
 }
 
 // checkOne makes an error of a panic, which would end the process and not only the request.
@@ -152,6 +153,7 @@ func (c *checkedRows[T]) next() (right T, ok bool, err error) {
 			return row.row, true, nil
 		}
 		c.rejected++
+		c.byCode[row.rejected.Code]++
 		if len(c.first) < store.MaxRejected {
 			c.first = append(c.first, *row.rejected)
 		}

@@ -31,6 +31,7 @@ type MembersReport struct {
 	RejectedCount     int                `json:"rejected_count" doc:"Rows that nothing can be sent to."`
 	Rejected          []store.Rejected   `json:"rejected" nullable:"false" doc:"The first 100 of them."`
 	AffectedSchedules []AffectedSchedule `json:"affected_schedules,omitempty" nullable:"false" doc:"Schedules to this list whose template needs a value that somebody on it lacks."`
+	RejectedByCode    map[string]int     `json:"rejected_by_code" nullable:"false" doc:"How many rows were rejected for each code."`
 	IgnoredColumns    []string           `json:"ignored_columns,omitempty" nullable:"false" doc:"Columns of the file that no placeholder can have the name of."`
 }
 
@@ -79,6 +80,7 @@ func (a *API) createList(c *gin.Context) error {
 	created := showList(done.List)
 	if hasMembers {
 		created.RejectedCount, created.Rejected = &rows.rejected, rows.first
+		created.RejectedByCode = rows.byCode
 	}
 	c.Header("ETag", tagOf(done.List.Revision))
 	return writeJSON(c, http.StatusCreated, listsPath+"/"+strconv.FormatInt(created.ID, 10), created)
@@ -122,7 +124,7 @@ func (a *API) importMembers(c *gin.Context) error {
 	return writeJSON(c, http.StatusOK, "", MembersReport{
 		ListID: id, MembersCount: done.List.Members, Added: done.Added, Changed: done.Changed, Unchanged: done.Unchanged,
 		Removed: done.Removed, NotRemoved: done.Kept, Duplicates: done.Duplicates,
-		RejectedCount: rows.rejected, Rejected: append([]store.Rejected{}, rows.first...), IgnoredColumns: rows.ignored,
+		RejectedCount: rows.rejected, Rejected: append([]store.Rejected{}, rows.first...), RejectedByCode: rows.byCode, IgnoredColumns: rows.ignored,
 		AffectedSchedules: a.affected(ctx, store.ScheduleUse{ListID: id}),
 	})
 }

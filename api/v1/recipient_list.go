@@ -25,8 +25,9 @@ type List struct {
 	CreatedAt    time.Time `json:"created_at"`
 	UpdatedAt    time.Time `json:"updated_at" doc:"Of the name or the members."`
 
-	RejectedCount *int             `json:"rejected_count,omitempty" doc:"In the answer to POST: members of the request that nothing can be sent to."`
-	Rejected      []store.Rejected `json:"rejected,omitempty" nullable:"false" doc:"In the answer to POST: the first 100 of them."`
+	RejectedCount  *int             `json:"rejected_count,omitempty" doc:"In the answer to POST: members of the request that nothing can be sent to."`
+	Rejected       []store.Rejected `json:"rejected,omitempty" nullable:"false" doc:"In the answer to POST: the first 100 of them."`
+	RejectedByCode map[string]int   `json:"rejected_by_code,omitempty" nullable:"false" doc:"In the answer to POST: how many members were rejected for each code."`
 }
 
 // ListPage is a part of the lists.
