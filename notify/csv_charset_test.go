@@ -22,6 +22,8 @@ var names = []string{
 	"Pérez", "Müller", "Łukasz", "Ωμέγα", "Γιώργος", "ΩΜΕΓΑ", "Иванов", "Мария Сорокина", "ИВАНОВ", "Василий", "김철수", "이영희", "王小明", "王小明 陳大文",
 	"髙橋", "﨑", "ｶﾀｶﾅ", "ﾕｷ", "～", "−", "∥", "O’Brien", "José García", "Žižek", "Škoda", "Ünal Şahin", "שלום", "محمد", "สมชาย", "Nguyễn", "佐藤", "さくら",
 	"François", "Zoë Kravitz", "Ærø", "Straße", "“quoted”", "10 €", "1º", "高橋 太郎", "山田",
+	"李", "王芳", "陳大", "朴", "강", "한솔", "ИВАНОВА", "ЯНА", "ΕΛΕΝΗ", "ΝΙΚΟΣ", "Élodie", "Åsa", "Özil", "É", "Ø", "ｻﾄｳ", "ｽｽﾞｷ ﾊﾅｺ", "ﾔﾏﾀﾞ ﾀﾛｳ", "髙", "邉", "森",
+	"林檎", "渡邊", "小林", "松", "　", "Ａ棟", "アパートA101",
 }
 
 // texts reads a file's first column of texts; refused says that it is refused as a whole.
@@ -134,6 +136,27 @@ func TestAFilePutTogetherOfTwoEncodingsHasBadRowsAndNoOtherTexts(t *testing.T) {
 					t.Errorf("%s in %s: %d read, %d rejected", label, most, len(read), rejected)
 				}
 			}
+		}
+	}
+}
+
+// The rule that keeps rows of other encodings out must let through what people in Japan write.
+func TestRowsOfShiftJISAreRead(t *testing.T) {
+	t.Parallel()
+	rows := []string{
+		"佐藤", "渡邊", "髙橋", "齋藤", "森", "さくら", "マリア", "小林 ｺﾊﾞﾔｼ", "山田,ﾔﾏﾀﾞ ﾀﾛｳ", "John　Smith", "ＡＢＣ商会", "（株）森", "10時～11時", "①番", "ハイツB,2階",
+		"Smith", "O'Brien・ジュン", "診療予約のお知らせです。", "会社ABC",
+	}
+	for _, row := range rows {
+		encoded, ok := inEncoding("shift_jis", row)
+		if !ok {
+			t.Fatalf("%s is not in Shift_JIS", row)
+		}
+		file, _ := inEncoding("shift_jis", "to,name,note\n1,佐藤,\n2,鈴木,\n")
+		read, rejected, refused := texts(t, file+"3,"+encoded+"\n", "")
+		name, _, _ := strings.Cut(row, ",")
+		if refused || rejected > 0 || !slices.Equal(read, []string{"佐藤", "鈴木", name}) {
+			t.Errorf("%s: %q, %d rejected, refused %v", row, read, rejected, refused)
 		}
 	}
 }
