@@ -114,7 +114,7 @@ func findKey(cmd *cobra.Command, environment map[string]string) (string, error) 
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", origin, err)
 	}
-	key := strings.TrimSpace(string(content))
+	key := strings.TrimSpace(string(withoutMark(content)))
 	if key == "" {
 		return "", fmt.Errorf("%s: %s is empty", origin, file)
 	}

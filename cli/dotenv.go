@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,7 +21,11 @@ func environ() (map[string]string, error) {
 			environment[name] = value
 		}
 	}
-	added, err := godotenv.Read(".env")
+	text, err := os.ReadFile(".env")
+	var added map[string]string
+	if err == nil {
+		added, err = godotenv.UnmarshalBytes(withoutMark(text))
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return environment, nil
@@ -41,6 +46,9 @@ func environ() (map[string]string, error) {
 	}
 	return environment, nil
 }
+
+// withoutMark leaves out the byte order mark that editors and shells of Windows write in front of a text.
+func withoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\uFEFF")) }
 
 // besideDotEnv completes the error of a service, which reads the environment only, where a file .env in
 // the present folder may have what it lacks.

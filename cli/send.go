@@ -144,7 +144,7 @@ func textOf(cmd *cobra.Command, value string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read standard input: %w", err)
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
+	return strings.TrimSuffix(strings.TrimSuffix(string(withoutMark(text)), "\n"), "\r"), nil
 }
 
 func send(cmd *cobra.Command, m message, how sending) error {

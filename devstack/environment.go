@@ -32,7 +32,7 @@ func (e environment) secret(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read %s_FILE: %w", name, err)
 	}
-	return strings.TrimSpace(string(text)), nil
+	return strings.TrimSpace(strings.TrimPrefix(string(text), "\uFEFF")), nil // Windows writes a byte order mark
 }
 
 // has reports whether NAME or NAME_FILE is set.

@@ -292,7 +292,7 @@ func withSecretFiles(environ map[string]string) (map[string]string, error) {
 		if err != nil {
 			return nil, &Error{name + "_FILE", fmt.Sprintf("cannot be read: %v", errors.Unwrap(err))}
 		}
-		resolved[name] = strings.TrimRight(string(content), "\r\n")
+		resolved[name] = strings.TrimRight(strings.TrimPrefix(string(content), "\uFEFF"), "\r\n") // Windows writes a byte order mark
 	}
 	return resolved, nil
 }

@@ -198,3 +198,9 @@ func TestExpressionsThatTaskRouterTakes(t *testing.T) {
 		}
 	}
 }
+
+func TestAFileMayBeginWithAByteOrderMark(t *testing.T) {
+	if _, err := Parse("f", []byte("\uFEFF"+small)); err != nil {
+		t.Error(err)
+	}
+}
