@@ -70,33 +70,6 @@ func (s *Store) ListMembers(ctx context.Context, list int64, filter MemberFilter
 	return members, memberError("list members", err)
 }
 
-// memberPage is how many members are read at once.
-const memberPage = 2000
-
-// EachListMember gives all members of a list in their order, a page in memory at a time. A member is
-// as it was when its page was read.
-func (s *Store) EachListMember(ctx context.Context, list int64) iter.Seq2[ListMember, error] {
-	return func(yield func(ListMember, error) bool) {
-		var after int64
-		for {
-			page, err := s.ListMembers(ctx, list, MemberFilter{}, after, memberPage)
-			if err != nil {
-				yield(ListMember{}, err)
-				return
-			}
-			for _, m := range page {
-				if !yield(m, nil) {
-					return
-				}
-				after = m.ID
-			}
-			if len(page) < memberPage {
-				return
-			}
-		}
-	}
-}
-
 // ListSnapshot gives all members of a list in their order, as they all were at one moment. One statement reads
 // them, so memory stays flat; it takes a connection until the end.
 func (s *Store) ListSnapshot(ctx context.Context, list int64) iter.Seq2[ListMember, error] {

@@ -70,16 +70,6 @@ func (s *Store) DeleteList(ctx context.Context, id int64) error {
 	return listError("delete list", err)
 }
 
-// ListParams gives the names of the parameters that members of a list have, in their order.
-func (s *Store) ListParams(ctx context.Context, id int64) ([]string, error) {
-	names, err := many(ctx, s, pgx.RowTo[string], `
-		SELECT DISTINCT name
-		FROM list_members m, jsonb_object_keys(m.params) AS name
-		WHERE m.list_id = $1
-		ORDER BY name`, id)
-	return names, listError("read the names of parameters", err)
-}
-
 func listError(doing string, err error) error {
 	return explain(doing, err, map[string]error{uniqueViolation: ErrNameTaken, foreignKeyViolation: ErrInUse})
 }

@@ -58,7 +58,7 @@ func createList(t testing.TB, s *store.Store, members ...store.NewMember) int64 
 func wantMembers(t testing.TB, s *store.Store, list int64, want ...string) {
 	t.Helper()
 	var got []string
-	for m, err := range s.EachListMember(t.Context(), list) {
+	for m, err := range s.ListSnapshot(t.Context(), list) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -375,9 +375,6 @@ func TestMembersThatDoNotFitATemplateAreNamed(t *testing.T) {
 	if misfits, err = s.ListMisfits(t.Context(), list, []string{}, 2); err != nil || misfits.Count != 0 {
 		t.Errorf("misfits are %+v, error %v: want none", misfits, err)
 	}
-	if names, err := s.ListParams(t.Context(), list); err != nil || !slices.Equal(names, []string{"name", "time"}) {
-		t.Errorf("the parameters are %v, error %v", names, err)
-	}
 }
 
 func TestMembersWithBlankValuesAreNotSentTo(t *testing.T) {
@@ -494,7 +491,7 @@ func TestChangesAtOnceAllCount(t *testing.T) {
 		}
 	}
 	counted := 0
-	for _, err := range s.EachListMember(t.Context(), list) {
+	for _, err := range s.ListSnapshot(t.Context(), list) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -386,3 +386,40 @@ func TestTemplatesAndListsAreChangedByWhoHasReadThem(t *testing.T) {
 		t.Errorf("archived = %d %s, and brought back by who has read an older one = %d %s", archived.Status, archived.Text, late.Status, late.Text)
 	}
 }
+
+func TestAnExportIsOfOneMoment(t *testing.T) {
+	a := apitest.Start(t)
+	const members = 12_000
+	before, after := strings.Repeat("a", 1500), strings.Repeat("b", 1500) // more than connections buffer
+	file := func(value string) string {
+		var text strings.Builder
+		text.WriteString("to,x\n")
+		for i := range members {
+			fmt.Fprintf(&text, "0901%07d,%s\n", i, value)
+		}
+		return text.String()
+	}
+	list := createList(t, a, `{"name": "l"}`) + "/members"
+	wantReport(t, a.Do("POST", list, file(before), asCSV), fmt.Sprintf("%d 0 0 0 0 0 %d", members, members))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.URL+list+".csv", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+apitest.Key)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.CopyN(io.Discard, response.Body, 1000); err != nil {
+		t.Fatal(err)
+	}
+	wantReport(t, a.Do("POST", list+"?mode=replace", file(after), asCSV), fmt.Sprintf("0 %d 0 0 0 0 %d", members, members))
+	rest, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows := strings.Count(string(rest), "\n"); rows != members && rows != members+1 || strings.Contains(string(rest), "bbb") {
+		t.Errorf("of %d members %d are exported, some of them of later", members, rows)
+	}
+}
