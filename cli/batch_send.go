@@ -35,10 +35,15 @@ func newBatchSend() *cobra.Command {
 		Short: "Send one template or text to everybody in a file or on a list",
 		Long: `Send one template or text to everybody in a file or on a list.
 
-The first row of the file names the columns: to, and one for each placeholder of the template. UTF-8 and
-Shift_JIS are understood, as Excel writes them. Rows that nothing can be sent to, or whose cell is blank
-where the template needs a value, are listed, by their number in the spreadsheet less one, and the others go
-on; the same number with the same values twice gets one. --dry-run accepts nothing and says what would be.
+The first row of the file names the columns: to, and one for each placeholder of the template; timezone and
+locale are understood as in lists. UTF-8, UTF-16 with a byte order mark and Shift_JIS are told apart; --charset
+names any other encoding. Rows that may be another text in another encoding are rejected; a file with rows of
+half-width katakana only may need --charset shift_jis.
+
+Rows that nothing can be sent to, or whose cell is blank where the template needs a value, are counted by the
+code of the mistake; the first 100 are listed, by their number in the spreadsheet less one. The others go on; the
+same number with the same values twice gets one. --dry-run accepts nothing, and shows what would be, the
+encoding and the first three texts. A text that uses no column of the file is warned of.
 
 The command shows how far the batch has come until all of it is final; stopping the command does not
 stop the batch. It ends with exit code 0 only if nothing of the batch failed or stayed unknown. With
@@ -136,7 +141,7 @@ func queryOf(wanted map[string]any) url.Values {
 	return query
 }
 
-const charsetUsage = "what the file is encoded in, a WHATWG `label` such as windows-1252 (default: UTF-8, Shift_JIS and UTF-16 are told apart)"
+const charsetUsage = "what the file is encoded in, a WHATWG `label` such as windows-1252 (default: UTF-8, Shift_JIS, and UTF-16 with a byte order mark are told apart)"
 
 // recipientsFile is read anew for each try; standard input is there once.
 func recipientsFile(cmd *cobra.Command, path, charset string) (of *file, again bool) {

@@ -136,8 +136,10 @@ func newListImport() *cobra.Command {
 	cmd.Long = `Import members from a file.
 
 The first row of the file names the columns: to, one for each parameter, and, where there are such,
-timezone and locale. UTF-8 and Shift_JIS are understood, as Excel writes them. Rows that nothing can be
-sent to are listed, by their number in the spreadsheet less one, and the others are kept.
+timezone and locale. UTF-8, UTF-16 with a byte order mark and Shift_JIS are told apart; --charset names any
+other encoding. Rows that may be another text in another encoding are rejected; a file with rows of half-width
+katakana only may need --charset shift_jis. Rows that nothing can be sent to are counted by the code of the
+mistake; the first 100 are listed, by their number in the spreadsheet less one. The others are kept.
 
 A member is a number with its parameters: the same number with other parameters is another member,
 since relatives share phones. An empty cell is an empty value, which is kept; templates that need the

@@ -303,13 +303,21 @@ func writeAnswer(c *gin.Context, answer store.Answer) {
 	c.Data(answer.Status, "application/json", append(bytes.TrimSuffix(answer.Body, []byte("\n")), '\n'))
 }
 
+// encodingsOfFiles is for the description of whatever takes a file.
+const encodingsOfFiles = "UTF-8, UTF-16 with a byte order mark, and Shift_JIS are told apart; any other encoding is named in the Content-Type, " +
+	"as in text/csv; charset=windows-1252. A row that may be another text in another encoding is rejected (row_encoding); a row of half-width " +
+	"katakana only, which another encoding writes alike, refuses the file until charset=shift_jis is named (csv_unknown_encoding). "
+
 // describeAcceptBatch adds the operation to the description.
 func describeAcceptBatch(to huma.API) {
 	op := operation("send-batch", http.MethodPost, "/batches", "Batches", ScopeSend, "Send to many",
 		"At most 1,000,000 recipients, or all members of a list (list_id). As JSON, or as a CSV file (Content-Type: text/csv) with the other fields in the query: its first row names the columns, `to` and one for each parameter of the template; "+
-			"UTF-8, UTF-16 and Shift_JIS are told apart; any other encoding is named in the Content-Type, as in text/csv; charset=windows-1252. Rows that nothing can be sent to, or that leave a parameter of the template blank (param_missing), are listed in rejected, and the others go on. "+
+			"timezone and locale are understood as in lists. "+encodingsOfFiles+
+			"Missing last cells are empty; a row with more cells than the first one is rejected. "+
+			"Rows that nothing can be sent to, or that leave a parameter of the template blank (param_missing), are counted in rejected_by_code, the first 100 are listed in rejected, and the others go on. "+
+			"What may be a mistake, such as a text that uses no column of the file, is in warnings. "+
 			"The answer comes when all of it is in the ledger; a file that is wrong as a whole, or an upload that is cut off, leaves nothing behind. "+
-			"With dry_run nothing is accepted, and the answer (200) says what would be.",
+			"With dry_run nothing is accepted, and the answer (200) says what would be, with the encoding of the file and the first 3 texts.",
 		http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	schemas := to.OpenAPI().Components.Schemas
 	request := schemas.Schema(reflect.TypeFor[batchRequest](), true, "batchRequest")
@@ -321,7 +329,7 @@ func describeAcceptBatch(to huma.API) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		op.Parameters = append(op.Parameters, &huma.Param{Name: name, In: "query", Description: "For a file. " + f.Tag.Get("doc"), Schema: schemas.Schema(f.Type, true, "")})
 	}
-	op.Parameters = append(op.Parameters, &huma.Param{Name: idempotencyHeader, In: "header", Description: "As for one notification.", Schema: &huma.Schema{Type: huma.TypeString}})
+	op.Parameters = append(op.Parameters, &huma.Param{Name: idempotencyHeader, In: "header", Description: "As for one notification. The same file in another charset is another request.", Schema: &huma.Schema{Type: huma.TypeString}})
 	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 		"application/json": {Schema: request},
 		"text/csv":         {Schema: &huma.Schema{Type: huma.TypeString}},

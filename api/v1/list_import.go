@@ -329,11 +329,11 @@ func describeListStreams(to huma.API) {
 	create.Responses = map[string]*huma.Response{"201": answer(reflect.TypeFor[List](), "Created.")}
 
 	add := operation("import-members", http.MethodPost, "/lists/{id}/members", "Lists", ScopeManage, "Import members",
-		"As JSON, or as a CSV file (Content-Type: text/csv): its first row names the columns, `to` and one for each parameter, and `timezone` and `locale` where there are such; UTF-8, UTF-16 and Shift_JIS are told apart, and any other encoding is named in the Content-Type, as in text/csv; charset=windows-1252. "+
+		"As JSON, or as a CSV file (Content-Type: text/csv): its first row names the columns, `to` and one for each parameter, and `timezone` and `locale` where there are such. "+encodingsOfFiles+
 			"A member is a number with its parameters: the same number with other parameters is another member, since relatives share phones. "+
 			"An empty cell is an empty value and is kept as such; a template that has the parameter is not sent to that member. Only an empty timezone or locale is none: it leaves what the member has in the mode add, and takes it away in the mode replace. "+
 			"In the mode add all members stay; in the mode replace the list becomes what is imported, and a number that comes with other parameters keeps its member. "+
-			"Rows that nothing can be sent to are listed in rejected, and the others are kept. Where there are such, replace removes nobody, unless remove_with_rejected is true. All of it is done at once, or nothing.",
+			"Rows that nothing can be sent to are counted in rejected_by_code, the first 100 are listed in rejected, and the others are kept. Where there are such, replace removes nobody, unless remove_with_rejected is true. All of it is done at once, or nothing.",
 		append(uploadErrors, http.StatusNotFound)...)
 	add.Parameters = []*huma.Param{id, {Name: "mode", In: "query", Description: "add, unless it is replace.", Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{"add", "replace"}}},
 		{Name: "remove_with_rejected", In: "query", Description: "true: in the mode replace, members leave the list even though rows were rejected, which may be theirs.", Schema: &huma.Schema{Type: huma.TypeBoolean}}}
