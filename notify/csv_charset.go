@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/simplifiedchinese"
 	utf16 "golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 )
@@ -95,6 +96,9 @@ func (c *charset) doubtOf(record []string) doubt {
 	switch {
 	case seen.other == 0 && seen.likely(), looksLikeEUC(row), count.enclosed+count.oddKana > 0,
 		4*count.kanaBeforeLetter > count.common, count.common < 3 && count.elsewhere > 0, count.common == 0 && count.rare > 0:
+		return badRow
+	case (count.common == 1 || count.common == 2) && count.rare+count.extended > 0 &&
+		isWrittenIn(simplifiedchinese.GBK, row): // traditional characters
 		return badRow
 	case count.common > 0, count.wide > 2, !hasRival(row):
 		return noDoubt
@@ -196,7 +200,8 @@ func (s *sniffer) tell(sample []byte) error {
 		return &CSVError{Code: CSVUnknownEncoding, Detail: unknownEncoding}
 	case seen.isUTF8():
 		s.charset = &charset{name: "utf-8", sniffed: true}
-	case (!seen.likely() || 2*seen.bytes <= seen.other) && countShiftJIS(sample).isShiftJIS() && !hasRival(sample[:min(len(sample), 4<<10)]):
+	case (!seen.likely() || 2*seen.bytes <= seen.other) && countShiftJIS(sample).isShiftJIS() &&
+		!hasRival(sample[:min(len(sample), 4<<10)]):
 		s.charset = &charset{name: "shift_jis", encoding: japanese.ShiftJIS, sniffed: true}
 	default:
 		return &CSVError{Code: CSVUnknownEncoding, Detail: unknownEncoding}
@@ -246,7 +251,7 @@ func countUTF8(text []byte) (c utf8Count) {
 // utf8Word is letters, digits and signs that follow each other.
 type utf8Word struct {
 	ascii   bool // has a letter or a digit of ASCII
-	low     bool // has a continuation byte that two-byte encodings of East Asia do not use for common characters
+	low     bool // has a second byte that encodings of East Asia do not use for common characters
 	mixed   bool // of two scripts, or with a capital behind a small letter
 	letters int  // of two bytes
 	latin   int  // of those
@@ -287,7 +292,7 @@ func (w *utf8Word) strength() int {
 	case w.long > 1, w.long == 1 && (!w.ascii || w.latin > 0):
 		return w.long
 	case w.long == 1, w.mixed, w.letters > 0 && (w.latin > 0 || w.ascii):
-		return 0 // a kanji beside a letter
+		return 0 // as a kanji beside a letter
 	case w.latin > 0 && w.ascii:
 		return 1
 	case w.letters > 3, w.letters > 1 && w.low:
@@ -335,6 +340,7 @@ func (c utf8Count) isUTF8() bool {
 type shiftJISCount struct {
 	common   int // kana and kanji of JIS level 1, which other encodings do not make
 	rare     int // kanji of level 2, which are lower case letters with accents, or Cyrillic, elsewhere
+	extended int // kanji of NEC and IBM, which are in names
 	user     int // user-defined characters, which mean nothing outside
 	oddKana  int // half-width kana where no word has them: letters, or halves of characters, elsewhere
 	enclosed int // kanji between Latin letters: letters with accents elsewhere
@@ -342,7 +348,7 @@ type shiftJISCount struct {
 
 	wide int // full-width digits and letters
 
-	kanaBeforeLetter int // kana of which the second byte is a letter, in front of another: a capital with an accent elsewhere
+	kanaBeforeLetter int // kana that end in a letter, in front of another: a capital with an accent elsewhere
 	elsewhere        int // characters that alone, or with one more, are rather a word of another encoding
 }
 
@@ -416,6 +422,8 @@ func countShiftJIS(text []byte) (c shiftJISCount) {
 			}
 		case kanji && lead < 0xED: // those of NEC and IBM are in names
 			c.rare++
+		case kanji:
+			c.extended++
 		}
 		i++
 	}
@@ -428,21 +436,21 @@ func countShiftJIS(text []byte) (c shiftJISCount) {
 	return c
 }
 
-// isWordElsewhere reports whether a character of Shift_JIS, which is the first or the last one of a run, is more often a
-// part of a name in another encoding.
+// isWordElsewhere reports whether a character of Shift_JIS, the first or the last one of a run, is more often part of a
+// name in another encoding.
 func isWordElsewhere(code int, first, last bool) bool {
 	lead, trail := code>>8, byte(code)
-	letter := 'a' <= trail|0x20 && trail|0x20 <= 'z'
+	vowel := strings.IndexByte("aeiouyAEIOUY", trail) >= 0
 	switch {
 	case !first:
 	case code == 0x8F88, code == 0x97EE: // 張 and 楊 in GBK
 		return true
 	case code == 0x8C4F && !last: // 孫 in GBK
 		return true
-	case lead == 0x8A, lead == 0x8C, lead == 0x8E: // Š, Œ or Ś, Ž of Windows
-		return last && letter
+	case lead == 0x8A, lead == 0x8C, lead == 0x8E: // Š, Œ or Ś, Ž of Windows, in words of two letters
+		return last && vowel
 	case lead == 0x83: // É of Macs
-		return last && letter && trail >= 'a'
+		return last && trail >= 'a' && trail <= 'z'
 	case lead == 0x92: // the apostrophe of Dutch ’t and ’s
 		return last && (trail == 't' || trail == 's' || trail == 'n')
 	}
@@ -459,7 +467,8 @@ func allAbove(text []byte, least byte) bool {
 }
 
 func (c shiftJISCount) isShiftJIS() bool {
-	return c.common >= 2 && c.common >= 2*c.rare && c.common >= 2*c.user && c.common >= 4*(c.enclosed+c.kanaBeforeLetter) && c.common >= 10*c.invalid
+	return c.common >= 2 && c.common >= 2*c.rare && c.common >= 2*c.user &&
+		c.common >= 4*(c.enclosed+c.kanaBeforeLetter) && c.common >= 10*c.invalid
 }
 
 // looksLikeEUC reports whether the sample, which is Shift_JIS too, is EUC-JP. As Shift_JIS nearly all of it

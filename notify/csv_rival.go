@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -17,19 +18,19 @@ import (
 // rivals are encodings of which short texts are well-formed Shift_JIS too.
 var rivals = []encoding.Encoding{
 	japanese.EUCJP, simplifiedchinese.GBK, traditionalchinese.Big5, korean.EUCKR,
-	charmap.Windows1250, charmap.Windows1251, charmap.Windows1252, charmap.Windows1253, charmap.Windows1255, charmap.Windows1256,
-	charmap.Windows1257, charmap.Windows1258, charmap.Windows874, charmap.ISO8859_5, charmap.ISO8859_7, charmap.KOI8R, charmap.CodePage866,
-	charmap.Macintosh, charmap.MacintoshCyrillic,
+	charmap.Windows1250, charmap.Windows1251, charmap.Windows1252, charmap.Windows1253, charmap.Windows1255,
+	charmap.Windows1256, charmap.Windows1257, charmap.Windows1258, charmap.Windows874, charmap.ISO8859_5,
+	charmap.ISO8859_7, charmap.KOI8R, charmap.CodePage866, charmap.Macintosh, charmap.MacintoshCyrillic,
 }
 
 // hasRival reports whether a text that is Shift_JIS is one that people write in another encoding too.
 func hasRival(text []byte) bool {
-	for _, rival := range rivals {
-		if decoded, err := rival.NewDecoder().Bytes(text); err == nil && isWritten(decoded) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rivals, func(rival encoding.Encoding) bool { return isWrittenIn(rival, text) })
+}
+
+func isWrittenIn(rival encoding.Encoding, text []byte) bool {
+	decoded, err := rival.NewDecoder().Bytes(text)
+	return err == nil && isWritten(decoded)
 }
 
 // isWritten reports whether people write such a text: words of one script each, in capitals or in small letters with
@@ -44,11 +45,13 @@ func isWritten(text []byte) bool {
 		case r == utf8.RuneError:
 			return len(text) == 0 && size == 1 // cut off by the end of the sample
 		case unicode.IsLetter(r), unicode.IsMark(r):
-			if joined := commonSign(before) && before != '’'; joined && !opens(before) || !word.add(r) {
+			if commonSign(before) && before != '’' && !opens(before) || !word.add(r) {
 				return false
 			}
 		case r < utf8.RuneSelf, commonSign(r):
-			if !word.isWritten() || before >= utf8.RuneSelf && strings.ContainsRune("{|}~^[]\\`@_", r) || opens(r) && word.letters > 0 || r == '—' && word.letters > 0 {
+			switch {
+			case !word.isWritten(), (opens(r) || r == '—') && word.letters > 0,
+				before >= utf8.RuneSelf && strings.ContainsRune("{|}~^[]\\`@_", r):
 				return false
 			}
 			word = writtenWord{}

@@ -128,3 +128,60 @@ func TestCommonShortFilesAreRead(t *testing.T) {
 		}
 	}
 }
+
+// combined are names of a family name alone, and with each of the given names.
+func combined(family, given string) (names []string) {
+	for _, f := range strings.Fields(family) {
+		names = append(names, f)
+		for _, g := range strings.Fields(given) {
+			names = append(names, f+g)
+		}
+	}
+	return names
+}
+
+func TestNamesOfManyCountriesAreReadAsTheyAreOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	japanese := combined("佐藤 鈴木 高橋 田中 伊藤 渡辺 山本 中村 小林 加藤 吉田 山田 林 森 原 関 星 堀 辻 谷 岡 島 泉 畑 浜 旭 北 南 東 西 齋藤 渡邊 髙橋",
+		"健 誠 愛 舞 楓 太郎 花子 さくら ユウキ")
+	chinese := combined("王 李 张 刘 陈 杨 赵 吴 周 徐 孙 马 朱 胡 郭 何 高 林 罗 郑 梁 谢 宋 唐 许 韩 冯 邓 曹 彭 卢 陆 鲁 毛 薛 魏 韦 肖 邱 邹 龚 邵 钱 汤 孔 白 濮 滕",
+		"伟 芳 娜 静 敏 强 磊 军 洋 勇 艳 杰 娟 涛 明 超 雪 维 小平 小雪 维伟 晓新 欣")
+	taiwan := combined("陳 林 黃 張 李 王 吳 劉 蔡 楊 許 鄭 謝 洪 郭 邱 曾 廖 賴 徐 周 葉 蘇 莊 江 呂 何 羅 高 蕭 潘 簡 朱 鍾 彭 游 詹 胡 施 沈 余 趙 盧 梁 顏 柯 孫 魏 翁 戴",
+		"志明 淑芬 美玲 家豪 雅婷 怡君 宗翰 俊傑 偉 強 麗 明 芬")
+	korean := combined("김 이 박 최 정 강 조 윤 장 임 한 오 서 신 권 황 안 송 전 홍 유 고 문 양 손 배 백 허 남 심 노 하 곽 성 차 주 우 구 민 류 나 진 지 엄 채 원 천 방 공 현",
+		"민준 서연 지훈 수빈 예은 도윤 준 현 영 수 철")
+	russian := strings.Fields("Иван Мария ОЛЬГА ПЁТР Сергей ЕЛЕНА Юлия Яна ИЯ Лев Илья Андрей ТАТЬЯНА Ян Ева Жанна Эмма Юрий ЯКОВ Глеб ФЁДОР Ли Зоя")
+	greek := strings.Fields("ΜΑΡΙΑ Γιώργος ΝΙΚΟΣ Ελένη ΑΝΝΑ Κώστας ΗΡΩ Λία Ρέα Ίων Άννα Εύα ΖΩΗ ΣΟΦΙΑ Όλγα Ήβη Ξένια")
+	latin := strings.Fields("José Zoë René Léa Chloé Éva Éric Óscar Ángel Íñigo Åsa Øyvind Ærø Jörg Müller Weiß Öz Çetin Žan Šime Ñu Né Élise Ås Bø Noël Åke João Ö å")
+	rest := []string{"佐藤 花子", "鈴木 一郎"}
+	first, second := written(t, "shift_jis", rest[0]), written(t, "shift_jis", rest[1])
+	for label, names := range map[string][]string{
+		"shift_jis": japanese, "euc-jp": japanese, "gbk": chinese, "gb18030": taiwan, "big5": taiwan, "euc-kr": korean, "windows-1251": russian,
+		"windows-1253": greek, "windows-1252": latin, "macintosh": latin, "utf-8": slices.Concat(japanese, chinese, taiwan, korean, russian, greek, latin),
+	} {
+		rejected := 0
+		for _, name := range names {
+			row, ok := inEncoding(label, name)
+			if !ok {
+				continue // the encoding does not have it
+			}
+			for file, format := range map[string]string{
+				"alone": "to,name\n1,%s\n", "in UTF-8": "to,name\n1,佐藤 花子\n2,%s\n3,鈴木 一郎\n", "in Shift_JIS": "to,name\n1," + first + "\n2,%s\n3," + second + "\n",
+			} {
+				read, _, _ := texts(t, fmt.Sprintf(format, row), "")
+				for _, got := range read {
+					if got != name && !slices.Contains(rest, got) {
+						t.Errorf("%s, %s in %s, is read as %q", name, file, label, got)
+					}
+				}
+				own := label == "shift_jis" && file == "in Shift_JIS" || label == "utf-8" && file == "in UTF-8"
+				if own && !slices.Contains(read, name) {
+					rejected++
+				}
+			}
+		}
+		if rejected > len(names)/100 {
+			t.Errorf("%d of %d names in %s are rejected in files of their own encoding", rejected, len(names), label)
+		}
+	}
+}

@@ -299,8 +299,10 @@ func (rr *RecipientReader) record() (record []string, row int, err error) {
 }
 
 const (
-	undecodable = "the row has a character that is not in the file's encoding, or that only one computer knows: write the row again; if the file has one encoding, name it as charset"
-	unclearRow  = "the row has only half-width katakana or signs, which other encodings write alike: if the file is Shift_JIS, name it as charset, as in `Content-Type: text/csv; charset=shift_jis`"
+	undecodable = "the row has a character that is not in the file's encoding, or that only one computer knows: " +
+		"write the row again; if the file has one encoding, name it as charset"
+	unclearRow = "the row has only half-width katakana or signs, which other encodings write alike: " +
+		"if the file is Shift_JIS, name it as charset, as in `Content-Type: text/csv; charset=shift_jis`"
 )
 
 // place tells, by the line on which what was just read begins, which row that is.

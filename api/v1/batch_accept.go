@@ -161,8 +161,9 @@ func (a *API) writeBatch(c *gin.Context, draft *batchDraft, rows *batchRows, onc
 		ID: id, Name: draft.name, Channel: draft.Channel, Message: draft.Message,
 		TemplateID: draft.TemplateID, TemplateVersion: draft.TemplateVersion, SenderID: draft.SenderID,
 		RequireHuman: draft.RequireHuman, ShardSize: a.Settings.BatchShard(draft.Channel), SendAt: draft.SendAt, IgnoredColumns: draft.ignored,
-		Recipients: rows.next, Rejected: func() (int, []store.Rejected) { return rows.rejected, rows.first }, RejectedByCode: func() map[string]int { return rows.byCode },
-		Once: once, Answer: answer,
+		Recipients: rows.next, Rejected: func() (int, []store.Rejected) { return rows.rejected, rows.first },
+		RejectedByCode: func() map[string]int { return rows.byCode },
+		Once:           once, Answer: answer,
 	})
 	var refusal *problem.Problem
 	switch {
