@@ -33,7 +33,7 @@ type Schedule struct {
 	PauseNote     *string          `json:"pause_note" doc:"Why it is paused, for people."`
 	CatchupWindow string           `json:"catchup_window" example:"10m" doc:"A run that would begin later than this after its time is skipped."`
 	Note          *string          `json:"note"`
-	Problem       *ScheduleProblem `json:"problem" doc:"Why the next run will send nothing, or not to everybody; null: nothing is known to be wrong. Members who lack a value are looked for within a minute of a change."`
+	Problem       *ScheduleProblem `json:"problem,omitempty" doc:"Why the next run will send nothing, or not to everybody; left out while nothing is known to be wrong. Members who lack a value are looked for within a minute of a change."`
 	NextRuns      []time.Time      `json:"next_runs" nullable:"false" doc:"The next five, in its own zone; none while it is not active. A time that the clocks leave out is moved to the first moment after it, and one that they show twice is taken once, the first time."`
 	LastRuns      []ScheduleRun    `json:"last_runs" nullable:"false" doc:"The last five, the newest first."`
 	Sync          ScheduleSync     `json:"sync"`
