@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/todoku/todoku/activities"
@@ -34,13 +33,11 @@ func Batch(ctx workflow.Context, in BatchInput) error {
 		workflow.SetCurrentDetails(ctx, carried.Details)
 		switch {
 		case carried.Done:
-			for wake.ReceiveAsync(nil) || settled.ReceiveAsync(nil) {
-			}
+			drain(wake, settled)
 			return nil
 		case workflow.GetInfo(ctx).GetCurrentHistoryLength() > longHistory:
 			// A signal that came meanwhile is not missed: the next run begins by looking at the ledger.
-			for wake.ReceiveAsync(nil) || settled.ReceiveAsync(nil) {
-			}
+			drain(wake, settled)
 			return workflow.NewContinueAsNewError(ctx, Batch, in)
 		}
 		rest(ctx, carried.In, wake, settled)
@@ -52,31 +49,17 @@ func Batch(ctx workflow.Context, in BatchInput) error {
 
 // rest waits for a signal, at most d.
 func rest(ctx workflow.Context, d time.Duration, signals ...workflow.ReceiveChannel) {
-	signaled := false
-	for _, c := range signals {
-		for c.ReceiveAsync(nil) {
-			signaled = true
-		}
-	}
-	if signaled || d <= 0 {
+	if drain(signals...) {
 		return
 	}
-	timerCtx, cancelTimer := workflow.WithCancel(ctx)
+	ctx, cancelTimer := workflow.WithCancel(ctx)
 	defer cancelTimer()
-	selector := workflow.NewSelector(ctx).AddFuture(workflow.NewTimer(timerCtx, d), func(workflow.Future) {})
-	for _, c := range signals {
-		selector.AddReceive(c, func(c workflow.ReceiveChannel, _ bool) { c.ReceiveAsync(nil) })
+	if signaled := waitForSignal(ctx, d, signals...); signaled != nil {
+		signaled.ReceiveAsync(nil)
 	}
-	selector.Select(ctx)
 }
 
 func carryBatch(ctx workflow.Context, in BatchInput, turn time.Duration) (carried activities.Carried, err error) {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:           activities.SendQueue(in.Channel),
-		StartToCloseTimeout: 5 * time.Minute,
-		HeartbeatTimeout:    activities.HeartbeatTimeout,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second},
-	})
-	err = workflow.ExecuteActivity(ctx, a.CarryBatch, in.ID, turn).Get(ctx, &carried)
+	err = workflow.ExecuteActivity(batchOptions(in.Channel).apply(ctx), a.CarryBatch, in.ID, turn).Get(ctx, &carried)
 	return carried, err
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/todoku/todoku/activities"
@@ -41,7 +40,7 @@ type InboundOutcome struct {
 // what TaskRouter tells, and comes back to a caller with whom nobody has spoken.
 func InboundCall(ctx workflow.Context, in InboundInput) (InboundOutcome, error) {
 	c := inboundCall{id: in.ID, now: in.Now, wait: in.CheckAfter, news: workflow.GetSignalChannel(ctx, InboundSignal)}
-	defer c.drain()
+	defer drain(c.news) // what was told too late to matter
 	return c.run(ctx)
 }
 
@@ -74,20 +73,12 @@ func (c *inboundCall) run(ctx workflow.Context) (InboundOutcome, error) {
 	}
 }
 
-// hear waits for news and reports whether there was any. The timer is left to the closing
-// workflow: canceling it would cost an event.
+// hear waits for news and reports whether there was any.
 func (c *inboundCall) hear(ctx workflow.Context) (heard bool) {
 	for c.take() {
 		heard = true
 	}
-	if heard || c.wait <= 0 {
-		return heard
-	}
-	workflow.NewSelector(ctx).
-		AddReceive(c.news, func(workflow.ReceiveChannel, bool) { heard = c.take() }).
-		AddFuture(workflow.NewTimer(ctx, c.wait), func(workflow.Future) {}).
-		Select(ctx)
-	return heard
+	return heard || waitForSignal(ctx, c.wait, c.news) != nil && c.take()
 }
 
 // take takes one piece of news. A call that is over stays so: what says otherwise was overtaken.
@@ -102,12 +93,6 @@ func (c *inboundCall) take() bool {
 	return true
 }
 
-// drain takes what was told too late to matter: the ledger has it.
-func (c *inboundCall) drain() {
-	for c.news.ReceiveAsync(nil) {
-	}
-}
-
 // show tells people who look at the workflow where the call stands.
 func (c *inboundCall) show(ctx workflow.Context) {
 	details := string(c.now.State)
@@ -119,11 +104,6 @@ func (c *inboundCall) show(ctx workflow.Context) {
 
 // follow looks at the call in the ledger, and does what is due.
 func (c *inboundCall) follow(ctx workflow.Context) (next activities.InboundNext, err error) {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:           activities.InboundQueue,
-		StartToCloseTimeout: time.Minute,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: 5 * time.Minute},
-	})
-	err = workflow.ExecuteActivity(ctx, a.FollowInbound, c.id).Get(ctx, &next)
+	err = workflow.ExecuteActivity(inboundOptions.apply(ctx), a.FollowInbound, c.id).Get(ctx, &next)
 	return next, err
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/todoku/todoku/activities"
@@ -58,10 +57,6 @@ func Shard(ctx workflow.Context, in ShardInput) error {
 	return err
 }
 
-// longHistory is how many events a history has when the workflow goes on in a new one. A signal that
-// came meanwhile is not missed: the new run begins by looking at the ledger.
-const longHistory = 2000
-
 var errLongHistory = errors.New("the history is long")
 
 func carry(ctx workflow.Context, channel notify.Channel, ref activities.Ref) (notify.Status, error) {
@@ -72,7 +67,7 @@ func carry(ctx workflow.Context, channel notify.Channel, ref activities.Ref) (no
 		settled: workflow.GetSignalChannel(ctx, SettledSignal),
 		wake:    workflow.GetSignalChannel(ctx, WakeSignal),
 	}
-	defer n.drain()
+	defer drain(n.settled, n.wake) // what was signaled too late to matter
 	return n.run(ctx)
 }
 
@@ -116,55 +111,38 @@ func (n *notification) isLong(ctx workflow.Context) bool {
 }
 
 // settledWithin waits for the settled signal, at most d, and returns the status that it carries. A
-// wake signal ends the wait too. The timer is left to the closing workflow: canceling it would cost
-// an event.
+// wake signal ends the wait too.
 func (n *notification) settledWithin(ctx workflow.Context, d time.Duration) (status notify.Status, settled bool) {
 	if n.settled.ReceiveAsync(&status) {
 		return status, true
 	}
-	if d <= 0 || n.wake.ReceiveAsync(nil) {
-		return "", false
+	switch waitForSignal(ctx, d, n.settled, n.wake) {
+	case n.settled:
+		settled = n.settled.ReceiveAsync(&status)
+	case n.wake:
+		n.wake.ReceiveAsync(nil)
 	}
-	workflow.NewSelector(ctx).
-		AddReceive(n.settled, func(c workflow.ReceiveChannel, _ bool) { settled = c.ReceiveAsync(&status) }).
-		AddReceive(n.wake, func(c workflow.ReceiveChannel, _ bool) { c.ReceiveAsync(nil) }).
-		AddFuture(workflow.NewTimer(ctx, d), func(workflow.Future) {}).
-		Select(ctx)
 	return status, settled
-}
-
-// drain takes what was signaled too late to matter: the ledger has it.
-func (n *notification) drain() {
-	for n.settled.ReceiveAsync(nil) || n.wake.ReceiveAsync(nil) {
-	}
 }
 
 // send posts the notification. Its errors are safe to retry and say after how long; how often is
 // counted in the ledger, which gives up at SEND_DEADLINE.
 func (n *notification) send(ctx workflow.Context) (activities.Next, error) {
-	return n.do(ctx, a.Send, activities.SendQueue(n.channel), time.Minute)
+	return n.do(ctx, a.Send, sendOptions(n.channel))
 }
 
 // lookUp looks at the carrier for a send whose answer was lost.
 func (n *notification) lookUp(ctx workflow.Context) (activities.Next, error) {
-	return n.do(ctx, a.LookUp, activities.StatusCheckQueue, 5*time.Minute)
+	return n.do(ctx, a.LookUp, statusOptions)
 }
 
 // checkStatus asks the carrier what became of the notification.
 func (n *notification) checkStatus(ctx workflow.Context) (activities.Next, error) {
-	return n.do(ctx, a.CheckStatus, activities.StatusCheckQueue, 5*time.Minute)
+	return n.do(ctx, a.CheckStatus, statusOptions)
 }
 
-// do runs an activity until it succeeds: at once when its worker died, after 2, 4, 8 s and so on, up
-// to longestPause, when the ledger or the carrier is away, or after what its error asks for.
-func (n *notification) do(ctx workflow.Context, activity any, queue string, longestPause time.Duration) (next activities.Next, err error) {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:           queue,
-		StartToCloseTimeout: 10 * time.Minute,
-		HeartbeatTimeout:    activities.HeartbeatTimeout,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 2 * time.Second, BackoffCoefficient: 2, MaximumInterval: longestPause},
-	})
-	err = workflow.ExecuteActivity(ctx, activity, n.ref).Get(ctx, &next)
+func (n *notification) do(ctx workflow.Context, activity any, how options) (next activities.Next, err error) {
+	err = workflow.ExecuteActivity(how.apply(ctx), activity, n.ref).Get(ctx, &next)
 	return next, err
 }
 

@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"time"
-
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -23,14 +21,7 @@ func RunSchedule(ctx workflow.Context, in RunScheduleInput) (outcome activities.
 	if !ok {
 		return outcome, temporal.NewNonRetryableApplicationError("only a Schedule starts this workflow: run a schedule by hand with POST /api/v1/schedules/{id}/trigger", "NotScheduled", nil)
 	}
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: activities.ReminderQueue,
-		// A list may have a million members. A try that stalls leaves time for others in the catch-up window.
-		StartToCloseTimeout: 5 * time.Minute,
-		HeartbeatTimeout:    activities.HeartbeatTimeout,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 15 * time.Second},
-	})
-	err = workflow.ExecuteActivity(ctx, a.RunSchedule, activities.DueRun{ScheduleID: in.ScheduleID, At: at}).Get(ctx, &outcome)
+	err = workflow.ExecuteActivity(scheduleOptions.apply(ctx), a.RunSchedule, activities.DueRun{ScheduleID: in.ScheduleID, At: at}).Get(ctx, &outcome)
 	return outcome, err
 }
 
@@ -57,19 +48,9 @@ func SyncSchedules(ctx workflow.Context, next SyncInput) error {
 		case workflow.GetInfo(ctx).GetCurrentHistoryLength() > longHistory:
 			return workflow.NewContinueAsNewError(ctx, SyncSchedules, next)
 		}
-		if err := syncSchedules(ctx, next.All); err != nil {
+		if err := workflow.ExecuteActivity(syncOptions.apply(ctx), a.SyncSchedules, next.All).Get(ctx, nil); err != nil {
 			return err
 		}
 		next = SyncInput{}
 	}
-}
-
-func syncSchedules(ctx workflow.Context, all bool) error {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:           activities.SyncQueue,
-		StartToCloseTimeout: 10 * time.Minute,
-		HeartbeatTimeout:    activities.HeartbeatTimeout,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second},
-	})
-	return workflow.ExecuteActivity(ctx, a.SyncSchedules, all).Get(ctx, nil)
 }

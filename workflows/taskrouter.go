@@ -1,13 +1,6 @@
 package workflows
 
-import (
-	"time"
-
-	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/workflow"
-
-	"github.com/todoku/todoku/activities"
-)
+import "go.temporal.io/sdk/workflow"
 
 // taskRouterRuns is how many runs one history carries out.
 const taskRouterRuns = 100
@@ -16,12 +9,7 @@ const taskRouterRuns = 100
 // of it at a time, so that no two runs write to Twilio together. What is written is in the ledger: files have numbers in
 // them.
 func TaskRouter(ctx workflow.Context) error {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:           activities.TaskRouterQueue,
-		StartToCloseTimeout: 30 * time.Minute,
-		HeartbeatTimeout:    activities.HeartbeatTimeout,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: 30 * time.Second},
-	})
+	ctx = taskRouterOptions.apply(ctx)
 	for range taskRouterRuns {
 		var more bool
 		if err := workflow.ExecuteActivity(ctx, a.CarryOutTaskRouter).Get(ctx, &more); err != nil || !more {
