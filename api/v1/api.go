@@ -14,12 +14,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/todoku/todoku/api/background"
-	"github.com/todoku/todoku/api/group"
 	"github.com/todoku/todoku/api/owners"
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/settings"
 	"github.com/todoku/todoku/store"
+	"github.com/todoku/todoku/store/group"
 )
 
 // Starter is what the API needs of the door to Temporal.

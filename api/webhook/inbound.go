@@ -12,11 +12,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/twilio/twilio-go/twiml"
 
-	"github.com/todoku/todoku/api/group"
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
+	"github.com/todoku/todoku/store/group"
 )
 
 // Calls answers what Twilio asks about calls that come in. Every answer is made from the ledger alone;

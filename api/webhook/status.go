@@ -11,12 +11,12 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/todoku/todoku/activities"
-	"github.com/todoku/todoku/api/group"
 	"github.com/todoku/todoku/api/owners"
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
+	"github.com/todoku/todoku/store/group"
 )
 
 // Handler serves the callbacks.
