@@ -30,6 +30,7 @@ type sizes struct {
 	connections int
 	workers     int
 	latency     time.Duration
+	slow        time.Duration
 	pacing      time.Duration
 	peer        bool
 	packages    bool
@@ -49,6 +50,7 @@ func main() {
 	flag.IntVar(&s.connections, "connections", 100, "how many keep-alive connections the load comes over")
 	flag.IntVar(&s.workers, "workers", 1, "how many workers carry singles and batches")
 	flag.DurationVar(&s.latency, "latency", 30*time.Second, "how long singles trickle in, 5 a second, to measure their latency; 0: not at all")
+	flag.DurationVar(&s.slow, "slow", 8*time.Second, "how long a batch takes that is sent while the carrier answers as slowly as Twilio does; 0: none is sent")
 	flag.DurationVar(&s.pacing, "pacing", time.Minute, "how long the pace is watched; 0: not at all")
 	flag.BoolVar(&s.peer, "peer", true, "measure the peer too")
 	flag.BoolVar(&s.packages, "packages", true, "run the packages' own benchmarks too")
@@ -68,7 +70,7 @@ func main() {
 // run measures everything in turn: only one thing has the machine at a time.
 func (s sizes) run(ctx context.Context) error {
 	report := newReport(ctx)
-	for _, measure := range []func(context.Context, *Report) error{s.measureUnpaced, s.measureMillion, s.measureListing, s.measurePacing, s.measurePackages} {
+	for _, measure := range []func(context.Context, *Report) error{s.measureUnpaced, s.measureResponseTimes, s.measureMillion, s.measureListing, s.measurePacing, s.measurePackages} {
 		if err := measure(ctx, report); err != nil {
 			return err
 		}
@@ -104,7 +106,7 @@ func (s sizes) measureUnpaced(ctx context.Context, report *Report) error {
 	}
 	var p *peer
 	if s.peer && s.rounds > 0 {
-		if p, err = startPeer(ctx, r); err != nil {
+		if p, err = startPeer(ctx, r, peerConnections); err != nil {
 			return err
 		}
 		defer p.stop()

@@ -39,8 +39,11 @@ type peerRun struct {
 	Count   int     `json:"settled"`
 }
 
-// startPeer installs what the peer needs and starts it.
-func startPeer(ctx context.Context, r *rig.Rig) (*peer, error) {
+// peerConnections is how many jobs the peer has in hand at a time, as it was given.
+const peerConnections = 50
+
+// startPeer installs what the peer needs and starts it, with so many jobs in hand at a time.
+func startPeer(ctx context.Context, r *rig.Rig, connections int) (*peer, error) {
 	redis, err := obtainRedis(ctx)
 	if err != nil {
 		return nil, err
@@ -53,14 +56,14 @@ func startPeer(ctx context.Context, r *rig.Rig) (*peer, error) {
 	if p.supervisor, err = devstack.NewSupervisor(devstack.SupervisorOptions{Dir: folder, Temporary: true}); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
 	}
-	if err := p.start(ctx, r, redis); err != nil {
+	if err := p.start(ctx, r, redis, connections); err != nil {
 		p.stop()
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *peer) start(ctx context.Context, r *rig.Rig, redis string) error {
+func (p *peer) start(ctx context.Context, r *rig.Rig, redis string, connections int) error {
 	files, err := fs.Sub(peerFiles, "peer")
 	if err != nil {
 		return err
@@ -77,7 +80,8 @@ func (p *peer) start(ctx context.Context, r *rig.Rig, redis string) error {
 		return err
 	}
 	redisPort, webhookPort := freePort(), freePort()
-	p.env = append(os.Environ(), "REDIS_PORT="+redisPort, "WEBHOOK_PORT="+webhookPort, "DATABASE_URL="+database, "TWILIO_API_URL="+r.Simulator.URL)
+	p.env = append(os.Environ(), "REDIS_PORT="+redisPort, "WEBHOOK_PORT="+webhookPort, "DATABASE_URL="+database, "TWILIO_API_URL="+r.Simulator.URL,
+		"CONCURRENCY="+strconv.Itoa(connections))
 	_, err = p.supervisor.Start(ctx, devstack.Process{
 		Name: "redis", Path: redis, Dir: p.folder, Ready: devstack.TCPProbe("127.0.0.1:" + redisPort),
 		Args: []string{"--bind", "127.0.0.1", "--port", redisPort, "--appendonly", "yes", "--save", ""},

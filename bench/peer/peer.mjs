@@ -20,7 +20,7 @@ const kept = { removeOnComplete: { age: 3600, count: 100 } }
 const sends = new Queue('sms', { connection, defaultJobOptions: { attempts: 3, backoff: { type: 'exponential', delay: 2000 }, ...kept } })
 const checks = new Queue('status-check', { connection, defaultJobOptions: kept })
 const statusCheckDelay = 5 * 60 * 1000
-const concurrency = 50
+const concurrency = Number(process.env.CONCURRENCY)
 
 // To is a client for twilio-node that finds Twilio at another address.
 class To {
