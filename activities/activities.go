@@ -15,6 +15,7 @@ import (
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
+	"github.com/todoku/todoku/store/group"
 	"github.com/todoku/todoku/taskrouter"
 )
 
@@ -92,9 +93,20 @@ type Activities struct {
 
 	stops stops // of senders, as far as this process has caused them
 
+	conns connections // to the carrier; see connections()
+
+	answersOnce sync.Once
+	answers     *group.Writer[notify.Receipt, struct{}] // see answerWriter()
+
 	listing struct{ sms, call sync.Mutex } // held by those of this process who wait for a turn to list
 
 	gateways gateways // answers that were not the carrier\'s
+}
+
+// connections bounds what is in flight.
+func (a *Activities) connections() *connections {
+	a.conns.init(a.Terms.Connections)
+	return &a.conns
 }
 
 // Signaler tells a workflow that what it carries is final. A workflow that is closed or gone is
@@ -114,6 +126,9 @@ type Terms struct {
 	// SMSQueueLimit and CallQueueLimit are how many notifications of a paced sender may be in the carrier's queue. 0: no
 	// limit. They hold only with a CallbackURL: without callbacks nobody can tell what left the queue.
 	SMSQueueLimit, CallQueueLimit int
+
+	// Connections is how many creates of this process are in flight at the carrier at most. 0 means 100.
+	Connections int
 
 	// ShardSize is how many waiting singles one workflow adopts at most.
 	ShardSize int

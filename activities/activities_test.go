@@ -35,6 +35,7 @@ type bench struct {
 	pages       atomic.Int64 // pages of lists
 	listing     func()       // when set, called before each of them
 	posting     func()       // when set, called before a task is created
+	creating    func()       // when set, called before an SMS or a call is created
 }
 
 func newBench(t *testing.T) *bench {
@@ -51,6 +52,10 @@ func newBench(t *testing.T) *bench {
 		case r.Method == http.MethodPost && name == "Tasks":
 			if b.posting != nil {
 				b.posting()
+			}
+		case r.Method == http.MethodPost && (name == "Messages.json" || name == "Calls.json"):
+			if b.creating != nil {
+				b.creating()
 			}
 		case r.Method != http.MethodGet || strings.HasPrefix(r.URL.Path, "/_simulator/"):
 		case name == "Messages.json", name == "Calls.json":

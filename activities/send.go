@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -19,13 +18,8 @@ import (
 	"github.com/todoku/todoku/store"
 )
 
-// A shard is sent by lanes, each of which claims a group, posts it and writes down the answers: a
-// claim is never larger than what is in flight. The larger the group, the less a row costs; one is as
-// large as the carrier's connections are many, and one lane posts while the other claims and writes.
-const (
-	lanes     = 2
-	groupSize = 64
-)
+// groupSize is how many rows are claimed at once: the larger the group, the less a row costs.
+const groupSize = 64
 
 // Send claims what is due of the workflow's notifications and posts it, each at most once, until
 // nothing is due. Answers that were lost are left to LookUp. When a single has only to wait for its
@@ -60,45 +54,53 @@ func (a *Activities) Send(ctx context.Context, ref Ref) (Next, error) {
 func (a *Activities) sendSingle(ctx context.Context, ref Ref) error {
 	turnEnds := time.Now().Add(a.Terms.turn())
 	for !stopping(ctx) && time.Now().Before(turnEnds) {
-		n, err := a.sendGroup(ctx, ref, 1)
-		if err != nil || n > 0 || !a.awaitMore(ctx, ref, &room{}) {
+		posts := panics.NewGroup()
+		n, err := a.claimAndPost(ctx, ref, 1, 0, posts, func() {})
+		if err = errors.Join(err, posts.Wait()); err != nil || n > 0 || !a.awaitMore(ctx, ref, &room{}) {
 			return err
 		}
 	}
 	return nil
 }
 
-// sendShard sends what the shard owns and what it adopts, by several lanes, for one turn at most.
+// sendShard sends what the shard owns and what it adopts, for one turn at most. Rows are claimed in groups, a few
+// ahead of the connections, and from then on each goes its own way: no row waits for the answer to another.
 func (a *Activities) sendShard(ctx context.Context, ref Ref) error {
 	turnEnds := time.Now().Add(a.Terms.turn())
-	room := &room{}
-	room.left.Store(int64(a.Terms.ShardSize))
-	room.since.Store(time.Now().UnixNano())
-	g := panics.NewGroup()
+	room := &room{left: a.Terms.ShardSize, since: time.Now()}
 	checking, stopChecking := context.WithCancel(ctx)
 	defer stopChecking()
 	checks := panics.NewGroup()
 	checks.Go(func() error { a.checkBeside(checking, ref); return nil })
-	for range lanes {
-		g.Go(func() error {
-			for !stopping(ctx) && time.Now().Before(turnEnds) {
-				n, err := a.adoptGroup(ctx, ref, room)
-				if n == 0 && err == nil {
-					n, err = a.sendGroup(ctx, ref, groupSize)
-				}
-				if err != nil {
-					return err
-				}
-				if n == 0 && !a.awaitMore(ctx, ref, room) {
-					return nil
-				}
-			}
-			return nil
-		})
+	posts, failed := panics.WithContext(ctx)
+	var err error
+	for !stopping(ctx) && time.Now().Before(turnEnds) && failed.Err() == nil {
+		var n int
+		if n, err = a.claimGroup(ctx, ref, room, posts); err != nil || n == 0 && !a.awaitMore(ctx, ref, room) {
+			break
+		}
 	}
-	err := g.Wait()
+	err = errors.Join(err, posts.Wait())
 	stopChecking()
 	return errors.Join(err, checks.Wait())
+}
+
+// claimGroup claims rows that the shard adopts or, where there are none, its own, as soon as there is room for a group.
+func (a *Activities) claimGroup(ctx context.Context, ref Ref, room *room, posts *panics.Group) (int, error) {
+	c := a.connections()
+	limit, err := c.claimable(ctx, groupSize)
+	if err != nil {
+		return 0, err
+	}
+	claim := func(limit int, adopt int64) (int, error) {
+		return a.claimAndPost(ctx, ref, limit, adopt, posts, func() { c.room.Release(1) })
+	}
+	n, err := a.adoptGroup(ref, room, limit, claim)
+	if n == 0 && err == nil {
+		n, err = claim(limit, 0)
+	}
+	c.room.Release(int64(limit - n))
+	return n, err
 }
 
 // checkBeside asks for the shard's rows whose time to be asked for comes while others of it are still sent.
@@ -116,20 +118,21 @@ func (a *Activities) checkBeside(ctx context.Context, ref Ref) {
 }
 
 // room is how many singles a shard may still adopt, and since when none has come.
-type room struct{ left, since atomic.Int64 }
+type room struct {
+	left  int
+	since time.Time
+}
 
-// adoptGroup claims singles of the sender that wait, as far as there is room, and sends them. A shard
-// that adopts none has no sender for that.
-func (a *Activities) adoptGroup(ctx context.Context, ref Ref, room *room) (int, error) {
-	limit := min(groupSize, int(room.left.Load()))
+// adoptGroup claims singles of the sender that wait, as far as the shard has room. A shard that adopts none has no
+// sender for that.
+func (a *Activities) adoptGroup(ref Ref, room *room, limit int, claim func(limit int, adopt int64) (int, error)) (int, error) {
+	limit = min(limit, room.left)
 	if limit <= 0 || ref.Adopt == 0 {
 		return 0, nil
 	}
-	room.left.Add(int64(-limit))
-	n, err := a.claimAndSend(ctx, ref, limit, ref.Adopt)
-	room.left.Add(int64(limit - n))
-	if n > 0 {
-		room.since.Store(time.Now().UnixNano())
+	n, err := claim(limit, ref.Adopt)
+	if room.left -= n; n > 0 {
+		room.since = time.Now()
 	}
 	return n, err
 }
@@ -155,24 +158,20 @@ func (a *Activities) awaitMore(ctx context.Context, ref Ref, room *room) bool {
 		return (ref.ID == nil || ref.owner().OfBatch()) && sleep(ctx, queueLook) == nil
 	case left.Accepted > 0 && left.SendIn <= SlotAhead:
 		return sleep(ctx, max(left.SendIn, 5*time.Millisecond)) == nil
-	case ref.Adopt == 0 || room.left.Load() <= 0:
+	case ref.Adopt == 0 || room.left <= 0:
 		return false
 	}
 	if full, err := a.Store.QueueIsFull(ctx, ref.Adopt); err == nil && full {
 		return sleep(ctx, queueLook) == nil
 	}
 	patience := max(linger, 2*a.Terms.SMSSendInterval, 2*a.Terms.CallSendInterval)
-	return time.Since(time.Unix(0, room.since.Load())) < patience && sleep(ctx, lingerLook) == nil
+	return time.Since(room.since) < patience && sleep(ctx, lingerLook) == nil
 }
 
-// sendGroup claims up to limit of the owner's notifications, posts them at the same time, each in its
-// slot, and writes down the answers. It returns how many it claimed.
-func (a *Activities) sendGroup(ctx context.Context, ref Ref, limit int) (int, error) {
-	return a.claimAndSend(ctx, ref, limit, 0)
-}
-
-// claimAndSend is sendGroup and, where adopt is not 0, its like for waiting singles of that sender.
-func (a *Activities) claimAndSend(ctx context.Context, ref Ref, limit int, adopt int64) (int, error) {
+// claimAndPost claims up to limit of the owner's notifications or, where adopt is not 0, of the waiting singles of that
+// sender. Each is posted by posts, in its slot, and its answer written down; done is called at its end. It returns how
+// many it claimed.
+func (a *Activities) claimAndPost(ctx context.Context, ref Ref, limit int, adopt int64, posts *panics.Group, done func()) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -185,23 +184,17 @@ func (a *Activities) claimAndSend(ctx context.Context, ref Ref, limit int, adopt
 	if err != nil {
 		return 0, err
 	}
-	var mu sync.Mutex
-	var receipts []notify.Receipt
-	g := panics.NewGroup()
 	for _, claim := range claims {
-		g.Go(func() error {
+		posts.Go(func() error {
+			defer done()
 			receipt, err := a.post(ctx, claim, claimedAt)
 			if err != nil || receipt == nil {
 				return err
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			receipts = append(receipts, *receipt)
-			return nil
+			return a.settleAnswer(ctx, *receipt)
 		})
 	}
-	posted := g.Wait()
-	return len(claims), errors.Join(posted, a.settle(ctx, receipts...))
+	return len(claims), nil
 }
 
 // post makes the SMS or the call, and returns the carrier's receipt; nil when the claim was ended
@@ -254,12 +247,12 @@ func (a *Activities) postOnce(ctx context.Context, claim store.Claim, claimedAt 
 	if err != nil {
 		return nil, a.refuse(ctx, claim, store.Failure{Kind: store.EventRefused, FailureCode: notify.CodeBadTemplate, Detail: err.Error()})
 	}
-	if err := a.awaitSlot(ctx, claim, claimedAt); err != nil {
+	request := a.create(claim, body, claimedAt)
+	if err := a.awaitTurn(ctx, claim, claimedAt); err != nil {
 		return nil, a.giveBack(ctx, claim, store.Retry{Kind: store.EventTryFailed, Uncounted: true, Detail: err.Error()})
 	}
-	request := a.create(claim, body, claimedAt)
 	*posting = true
-	receipt, err := a.Carrier.Create(ctx, request)
+	receipt, err := a.createAndRelease(ctx, request)
 	if err != nil {
 		return nil, a.failed(ctx, claim, err)
 	}
@@ -269,14 +262,28 @@ func (a *Activities) postOnce(ctx context.Context, claim store.Claim, claimedAt 
 	return &receipt, nil
 }
 
-// awaitSlot waits for the claim's slot. Who was kept from it, by a busy machine or one that slept, would
-// post at the same time as who has the slot after it: he takes another one, once, so that he gets to
-// post at last. The error says why nothing may be posted.
-func (a *Activities) awaitSlot(ctx context.Context, claim store.Claim, claimedAt time.Time) error {
+// createAndRelease makes the SMS or the call, and gives back the connection that awaitTurn has acquired.
+func (a *Activities) createAndRelease(ctx context.Context, request carrier.Create) (receipt notify.Receipt, err error) {
+	answered := false
+	defer func() { a.connections().release(answered) }()
+	receipt, err = a.Carrier.Create(ctx, request)
+	answered = err == nil
+	return receipt, err
+}
+
+// awaitTurn waits for the claim's slot and acquires a connection. One that was kept from its slot, by
+// a busy machine or one that slept, would post at the same time as the one that has the slot after it: it reserves
+// another slot, once. The error says why nothing may be posted; no connection is kept then.
+func (a *Activities) awaitTurn(ctx context.Context, claim store.Claim, claimedAt time.Time) (err error) {
 	errStopped := errors.New("the worker stopped before it posted")
-	if sleep(ctx, time.Until(claim.StartsAt)) != nil {
+	if sleep(ctx, time.Until(claim.StartsAt)) != nil || a.connections().acquire(ctx) != nil {
 		return errStopped
 	}
+	defer func() {
+		if err != nil {
+			a.connections().release(false)
+		}
+	}()
 	interval := a.Terms.interval(claim.Channel)
 	if interval < slotMinded || time.Since(claim.StartsAt) <= slotMissed {
 		return nil
@@ -352,6 +359,12 @@ func (a *Activities) tryAgain(ctx context.Context, claim store.Claim, failure *c
 		retry.Uncounted, retry.After = true, 0 // nothing was written
 	case failure.HTTPStatus == http.StatusTooManyRequests:
 		retry.Uncounted, retry.After = true, min(max(failure.RetryAfter, time.Second), longestSlowing)
+		if failure.Code == tooManyRequests {
+			a.lowerConnections(ctx)
+			if failure.RetryAfter == 0 {
+				break
+			}
+		}
 		fallthrough
 	case queueFull[failure.Code]:
 		if err := a.slowSender(ctx, claim, failure, code, retry.After); err != nil {
@@ -359,6 +372,17 @@ func (a *Activities) tryAgain(ctx context.Context, claim store.Claim, failure *c
 		}
 	}
 	return a.giveBack(ctx, claim, retry)
+}
+
+// tooManyRequests is the code by which Twilio says that an account has too many requests in flight:
+// https://www.twilio.com/docs/api/errors/20429.
+const tooManyRequests = 20429
+
+// lowerConnections keeps fewer creates in flight. They recover with the answers.
+func (a *Activities) lowerConnections(ctx context.Context) {
+	if left, lowered := a.connections().lower(); lowered {
+		a.Log.WarnContext(ctx, "the carrier says that too many requests are in flight: fewer connections are used", "connections", left)
+	}
 }
 
 // longestSlowing bounds what one answer of the carrier can hold up.

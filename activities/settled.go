@@ -9,6 +9,7 @@ import (
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
+	"github.com/todoku/todoku/store/group"
 )
 
 // Heed does what receipts demand beyond their rows, for every writer of receipts alike: what must
@@ -58,6 +59,28 @@ func Heed(ctx context.Context, s *store.Store, log *slog.Logger, settled ...stor
 func (a *Activities) settle(ctx context.Context, receipts ...notify.Receipt) error {
 	_, err := a.settleRows(ctx, receipts...)
 	return err
+}
+
+// settleAnswer writes what the carrier answered to a create, together with other answers that come at the same time.
+// It goes on trying as settle does.
+func (a *Activities) settleAnswer(ctx context.Context, receipt notify.Receipt) error {
+	var err error
+	for wait := 100 * time.Millisecond; ; wait *= 2 {
+		if _, err = a.answerWriter().Do(detached(ctx), receipt); err == nil || !store.IsOutage(err) || wait > 10*time.Second || sleep(ctx, wait) != nil {
+			return err
+		}
+	}
+}
+
+// answerWriter groups answers to creates, over all activities of the process.
+func (a *Activities) answerWriter() *group.Writer[notify.Receipt, struct{}] {
+	a.answersOnce.Do(func() {
+		a.answers = group.NewWriter(group.Prompt, func(ctx context.Context, receipts ...notify.Receipt) ([]struct{}, error) {
+			settled, err := a.Store.Settle(ctx, receipts...)
+			return make([]struct{}, len(receipts)), errors.Join(err, Heed(ctx, a.Store, a.Log, settled...))
+		}, store.IsOutage)
+	})
+	return a.answers
 }
 
 func (a *Activities) settleRows(ctx context.Context, receipts ...notify.Receipt) ([]store.Settled, error) {

@@ -28,6 +28,9 @@ type binding struct {
 	carrier  *carrier.Client
 }
 
+// spareConnections are for what is not a create: status checks, lists, cancellations.
+const spareConnections = 16
+
 // newCarrier makes the client for the account of the settings.
 func newCarrier(s *settings.Settings) (*carrier.Client, error) {
 	return carrier.New(carrier.Options{
@@ -37,6 +40,9 @@ func newCarrier(s *settings.Settings) (*carrier.Client, error) {
 		APIKeySecret: s.TwilioAPIKeySecret,
 		APIURL:       s.TwilioAPIURL,
 		UserAgent:    "todoku",
+
+		// Status checks and lists have connections of their own, so that creates do not keep them waiting.
+		MaxConnections: s.CarrierConnections + spareConnections,
 	})
 }
 

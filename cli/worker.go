@@ -50,6 +50,7 @@ PHONE_HASH_KEY; TEMPORAL_ADDRESS says where Temporal is.`,
 func terms(s *settings.Settings) activities.Terms {
 	t := activities.Terms{
 		SMSSendInterval:  s.SMSSendInterval,
+		Connections:      s.CarrierConnections,
 		SMSQueueLimit:    s.CarrierQueueLimit(notify.SMS),
 		CallQueueLimit:   s.CarrierQueueLimit(notify.Call),
 		CallSendInterval: s.CallSendInterval,

@@ -56,7 +56,8 @@ type Settings struct {
 	SendDeadline     time.Duration `env:"SEND_DEADLINE" envDefault:"1h"`
 	BatchShardSize   string        `env:"BATCH_SHARD_SIZE" envDefault:"auto"`
 
-	QueueLimit string `env:"CARRIER_QUEUE_LIMIT" envDefault:"auto"`
+	CarrierConnections int    `env:"CARRIER_CONNECTIONS" envDefault:"100"`
+	QueueLimit         string `env:"CARRIER_QUEUE_LIMIT" envDefault:"auto"`
 
 	InboundMaxCalls       int `env:"INBOUND_MAX_CALLS" envDefault:"250"`
 	InboundCallsPerSecond int `env:"INBOUND_CALLS_PER_SECOND" envDefault:"100"`
@@ -185,6 +186,8 @@ const (
 
 	// burstSize is less: while more singles may come, a shard looks again and again at what it has.
 	burstSize = 500
+
+	maxConnections = 1000 // to the carrier, of one process
 
 	// maxQueueLimit keeps the count of what is queued, which every claim of a paced sender makes, cheap.
 	maxQueueLimit = 10_000
@@ -466,6 +469,9 @@ func checkPaces(s *Settings, need Need) error {
 		if n.value < 0 || n.value > 1_000_000 {
 			return &Error{n.name, "is out of range: choose from 0 (no limit) to 1,000,000"}
 		}
+	}
+	if s.CarrierConnections < 1 || s.CarrierConnections > maxConnections {
+		return &Error{"CARRIER_CONNECTIONS", fmt.Sprintf("is out of range: choose from 1 to %d", maxConnections)}
 	}
 	if n, err := strconv.Atoi(s.QueueLimit); s.QueueLimit != "auto" && (err != nil || n < 0 || n > maxQueueLimit) {
 		return &Error{"CARRIER_QUEUE_LIMIT", fmt.Sprintf("is neither auto nor a number from 0 (no limit) to %d", maxQueueLimit)}
