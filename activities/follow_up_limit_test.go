@@ -56,7 +56,7 @@ func TestOnePersonGetsOneFollowUpADay(t *testing.T) {
 		})
 	}
 	g.Wait()
-	sent, err := b.Store.Notifications(t.Context(), store.Filter{}, nil, 10)
+	sent, _, err := b.Store.Notifications(t.Context(), store.Filter{}, nil, 10)
 	if err != nil || len(sent) != 1 {
 		t.Fatalf("%d notifications, error %v, want 1", len(sent), err)
 	}

@@ -106,7 +106,7 @@ func TestWhatIsDoneAboutACaller(t *testing.T) {
 			if c.FollowUpReason == nil && test.reason != "" || c.FollowUpReason != nil && *c.FollowUpReason != test.reason {
 				t.Errorf("because %v, want %q", c.FollowUpReason, test.reason)
 			}
-			sent, err := b.Store.Notifications(t.Context(), store.Filter{}, nil, 10)
+			sent, _, err := b.Store.Notifications(t.Context(), store.Filter{}, nil, 10)
 			if err != nil {
 				t.Fatal(err)
 			}

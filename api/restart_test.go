@@ -128,7 +128,7 @@ func TestARollingRestartShowsNoErrorToAClientThatRetriesAsTold(t *testing.T) {
 	}
 	end()
 	clients.Wait()
-	all, err := a.Store.Notifications(t.Context(), store.Filter{}, nil, 1_000_000)
+	all, _, err := a.Store.Notifications(t.Context(), store.Filter{}, nil, 1_000_000)
 	if err != nil || len(all) != len(accepted) || len(all) == 0 {
 		t.Errorf("%d notifications were answered and %d are in the ledger (%v)", len(accepted), len(all), err)
 	}

@@ -69,7 +69,11 @@ func addPeriod(query url.Values, from, to string) error {
 // listPage prints one page as a table and how to read on, or that there is none of them.
 func listPage[T any](cmd *cobra.Command, c *client, path string, query url.Values, none string, tableOf func([]T, *time.Location) *table) error {
 	return show(cmd, c, path+"?"+query.Encode(), inZone(func(out io.Writer, p page[T], zone *time.Location) error {
-		if len(p.Items) == 0 {
+		switch {
+		case len(p.Items) == 0 && p.NextCursor != nil:
+			_, err := fmt.Fprintf(out, "none so far: repeat the command with --cursor %s to look further back\n", clean(*p.NextCursor))
+			return err
+		case len(p.Items) == 0:
 			_, err := fmt.Fprintln(out, none)
 			return err
 		}

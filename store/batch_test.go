@@ -156,7 +156,7 @@ func TestNothingOfAPausedBatchIsClaimed(t *testing.T) {
 	if seen.State() != store.BatchPaused || *seen.PauseReason != "wrong text" {
 		t.Errorf("it is %s because of %q", seen.State(), *seen.PauseReason)
 	}
-	held, err := s.Notifications(t.Context(), store.Filter{BatchID: &b.ID, Statuses: []notify.Status{notify.Held}}, nil, 10)
+	held, _, err := s.Notifications(t.Context(), store.Filter{BatchID: &b.ID, Statuses: []notify.Status{notify.Held}}, nil, 10)
 	if err != nil || len(held) != 2 || held[0].Status != notify.Held || held[0].Message == nil {
 		t.Errorf("held are %+v, error %v", held, err)
 	}
@@ -178,7 +178,7 @@ func TestACanceledBatchIsWrittenDownInChunks(t *testing.T) {
 	}
 	done(t, s.CancelBatch, b.ID, true)
 	claimShard(t, s, b, 1, 1, 0)
-	page, err := s.Notifications(t.Context(), store.Filter{BatchID: &b.ID}, nil, 10)
+	page, _, err := s.Notifications(t.Context(), store.Filter{BatchID: &b.ID}, nil, 10)
 	if err != nil || page[0].Status != notify.Canceled {
 		t.Errorf("an unsent row reads as %s, error %v", page[0].Status, err)
 	}
@@ -227,7 +227,7 @@ func TestABatchWithoutAnythingOutstandingIsNotControlled(t *testing.T) {
 	}
 
 	b = acceptBatch(t, s, 1, 1)
-	one, err := s.Notifications(t.Context(), store.Filter{BatchID: &b.ID}, nil, 1)
+	one, _, err := s.Notifications(t.Context(), store.Filter{BatchID: &b.ID}, nil, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func TestWhatWaitsForTheCarriersQueueIsHeld(t *testing.T) {
 	if status := read(t, s, second).Status; status != notify.Held {
 		t.Errorf("it reads %s, want HELD", status)
 	}
-	if held, err := s.Notifications(t.Context(), store.Filter{Statuses: []notify.Status{notify.Held}}, nil, 10); err != nil || len(held) != 1 || held[0].ID != second {
+	if held, _, err := s.Notifications(t.Context(), store.Filter{Statuses: []notify.Status{notify.Held}}, nil, 10); err != nil || len(held) != 1 || held[0].ID != second {
 		t.Errorf("the list of what is HELD has %d, error %v: want it alone", len(held), err)
 	}
 	senders, err := s.Senders(t.Context())

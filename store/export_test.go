@@ -8,7 +8,18 @@ import (
 )
 
 // Query is the statement of a page, for a test of its plan.
-func (f Filter) Query(after *Place, limit int) (sql string, args []any) { return f.query(after, limit) }
+func (f Filter) Query(after *Place, limit int) (sql string, args []any) {
+	return f.query(after, nil, limit)
+}
+
+// WindowQuery is the statement by which a page finds the end of a window, for a test of its plan; empty: it needs none.
+func (f Filter) WindowQuery(after *Place, rows int) (sql string, args []any) {
+	part, exact := f.indexed()
+	if exact {
+		return "", nil
+	}
+	return part.place(after, rows)
+}
 
 // Prepared is a statement that a connection has prepared.
 type Prepared struct {

@@ -386,7 +386,7 @@ func TestAFollowUpIsDecidedOnce(t *testing.T) {
 	if err != nil || decisions != 1 || c.NotificationID == nil || *c.NotificationID != notifications[0] || c.ClosedAt == nil {
 		t.Errorf("%d decisions, the row is %+v, error %v", decisions, c, err)
 	}
-	if all, err := s.Notifications(t.Context(), store.Filter{}, nil, 10); err != nil || len(all) != 1 {
+	if all, _, err := s.Notifications(t.Context(), store.Filter{}, nil, 10); err != nil || len(all) != 1 {
 		t.Errorf("%d notifications, error %v", len(all), err)
 	}
 }

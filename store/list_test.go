@@ -17,7 +17,7 @@ import (
 
 func list(t testing.TB, s *store.Store, filter store.Filter, after *store.Place, limit int) []store.Notification {
 	t.Helper()
-	page, err := s.Notifications(t.Context(), filter, after, limit)
+	page, _, err := s.Notifications(t.Context(), filter, after, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,21 +220,74 @@ func TestNoPageReadsTheWholeLedger(t *testing.T) {
 	for _, status := range notify.Statuses {
 		filters[string(status)] = store.Filter{Statuses: []notify.Status{status}}
 	}
+	explain := func(sql string, args []any) string {
+		t.Helper()
+		rows, err := db.Query(t.Context(), "EXPLAIN "+sql, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(lines, "\n")
+	}
+	windows := 0
 	for name, filter := range filters {
 		for _, from := range []*store.Place{nil, after} {
 			sql, args := filter.Query(from, 51)
-			rows, err := db.Query(t.Context(), "EXPLAIN "+sql, args...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan := strings.Join(lines, "\n")
+			plan := explain(sql, args)
 			if strings.Contains(plan, "Seq Scan on notifications") {
 				t.Errorf("%s, after a page: %v:\n%s", name, from != nil, plan)
 			}
+			sql, args = filter.WindowQuery(from, 2000)
+			if sql == "" {
+				continue
+			}
+			windows++
+			plan = explain(sql, args)
+			if strings.Contains(plan, "Seq Scan on notifications") || strings.Contains(plan, "Filter: ") {
+				t.Errorf("the window of %s, after a page: %v:\n%s", name, from != nil, plan)
+			}
+		}
+	}
+	if windows == 0 {
+		t.Error("no filter needs windows")
+	}
+}
+
+// Nearly all of the ledger is SMS, and the calls are its oldest rows: no index has them.
+func TestPagesOfWhatNoIndexHasGoOnWhereTheLastOneEnded(t *testing.T) {
+	t.Parallel()
+	s, db := openLedger(t)
+	execute(t, db, `INSERT INTO senders (channel, address) VALUES ('SMS', '+15005550006'), ('CALL', '+15005550006')`)
+	execute(t, db, `
+		INSERT INTO notifications (id, channel, status, to_number, to_national, to_hash, message, sender_id, settled_at, created_at)
+		SELECT ('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, CASE WHEN i <= 3 THEN 'CALL' ELSE 'SMS' END::channel, 'SUCCESS',
+			'+12025550143', '(202) 555-0143', '\x00', 'hello', CASE WHEN i <= 3 THEN 2 ELSE 1 END, now(), now()
+		FROM generate_series(1, 40000) AS i`)
+	for _, filter := range []store.Filter{
+		{Channel: notify.Call},
+		{Channel: notify.Call, Statuses: []notify.Status{notify.Success, notify.Failed}},
+		{Channel: notify.Call, ToHash: []byte{0}},
+	} {
+		var found []uuid.UUID
+		pages := 0
+		for after := (*store.Place)(nil); ; pages++ {
+			page, next, err := s.Notifications(t.Context(), filter, after, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found = append(found, ids(page)...); next == nil {
+				break
+			}
+			if after != nil && slices.Compare(next.ID[:], after.ID[:]) >= 0 {
+				t.Fatalf("%+v: after %s a page leads to %s", filter, after.ID, next.ID)
+			}
+			after = next
+		}
+		if len(found) != 3 || !slices.IsSortedFunc(found, func(a, b uuid.UUID) int { return slices.Compare(b[:], a[:]) }) {
+			t.Errorf("%+v: %d pages have %v, want the three calls", filter, pages+1, found)
 		}
 	}
 }

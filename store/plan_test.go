@@ -162,7 +162,8 @@ func work(t testing.TB, s *store.Store) {
 		"expire":    s.Expire(t.Context(), shard.Owner, time.Hour, store.Failure{}),
 		"pending":   second(s.StillPending(t.Context(), []uuid.UUID{uuid.New()}, store.CheckTerms{})),
 		"events":    second(s.Events(t.Context(), uuid.New())),
-		"list":      second(s.Notifications(t.Context(), store.Filter{}, nil, 10)),
+		"list":      listed(s.Notifications(t.Context(), store.Filter{}, nil, 10)),
+		"calls":     listed(s.Notifications(t.Context(), store.Filter{Channel: notify.Call}, nil, 10)),
 	} {
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
@@ -191,7 +192,7 @@ func readBatch(t testing.TB, s *store.Store) {
 		"of a number in a batch":    {ToHash: recipient.Hash(nil), BatchID: &b.ID},
 	} {
 		for _, after := range []*store.Place{nil, {ID: uuid.Must(uuid.NewV7())}} {
-			if _, err := s.Notifications(t.Context(), filter, after, 10); err != nil {
+			if _, _, err := s.Notifications(t.Context(), filter, after, 10); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
@@ -214,6 +215,8 @@ func readBatch(t testing.TB, s *store.Store) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+func listed(_ []store.Notification, _ *store.Place, err error) error { return err }
 
 // An update that changes a column of any index, its condition included, adds an entry to every index of the table.
 func TestACarriersWordThatMovesNoRowChangesNoIndex(t *testing.T) {

@@ -153,7 +153,7 @@ func TestARunSendsOnceHoweverOftenItIsFired(t *testing.T) {
 	if err != nil || b.ScheduleID == nil || *b.ScheduleID != made.ID || *b.Name != made.Name || b.Accepted != 2 {
 		t.Errorf("its batch is %+v, error %v", b, err)
 	}
-	sent, err := s.Notifications(t.Context(), store.Filter{ScheduleID: &made.ID}, nil, 10)
+	sent, _, err := s.Notifications(t.Context(), store.Filter{ScheduleID: &made.ID}, nil, 10)
 	if err != nil || len(sent) != 2 || *sent[0].ScheduleID != made.ID || sent[0].Params["name"] == "" {
 		t.Errorf("its notifications are %+v, error %v", sent, err)
 	}

@@ -14,7 +14,7 @@ const hello = `{"channel": "SMS", "to": "090-1234-5678", "body": "hello"}`
 
 func total(t *testing.T, a *apitest.API) int {
 	t.Helper()
-	all, err := a.Store.Notifications(t.Context(), store.Filter{}, nil, 1000)
+	all, _, err := a.Store.Notifications(t.Context(), store.Filter{}, nil, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 // NotificationPage is a part of the list of notifications.
 type NotificationPage struct {
 	Items      []Notification `json:"items" nullable:"false"`
-	NextCursor *string        `json:"next_cursor" doc:"Give it as cursor to read on; null on the last page."`
+	NextCursor *string        `json:"next_cursor" doc:"Give it as cursor to read on; null on the last page. A page may be short, or empty, and not be the last one: with filters that no index has, it ends after some time."`
 }
 
 type listInput struct {
@@ -49,12 +49,14 @@ func (a *API) listNotifications(ctx context.Context, in *listInput) (*pageOutput
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.Store.Notifications(ctx, filter, after, in.Limit+1) // one more tells whether there is a next page
+	found, next, err := a.Store.Notifications(ctx, filter, after, in.Limit)
 	if err != nil {
 		return nil, a.fail(ctx, err)
 	}
 	var page NotificationPage
-	found, page.NextCursor = cutPage(found, in.Limit, func(last store.Notification) string { return cursorAfter(last.Place()) })
+	if next != nil {
+		page.NextCursor = known(cursorAfter(*next))
+	}
 	language := notify.MatchLanguage(in.AcceptLanguage)
 	page.Items = mapped(found, func(n store.Notification) Notification { return a.shown(ctx, n, language) })
 	return &pageOutput{string(language), "Accept-Language", page}, nil
@@ -134,7 +136,7 @@ func joined[T ~string](words []T) string {
 	return strings.Join(texts[:last], ", ") + " or " + texts[last]
 }
 
-// A cursor is the place of the last notification of a page. Its form is nobody's business but ours.
+// A cursor is the place of the last notification of a page, or of the last one that it looked at. Its form is nobody's business but ours.
 func cursorAfter(place store.Place) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", place.CreatedAt.UnixMicro(), place.ID))
 }
