@@ -119,7 +119,7 @@ func (a *Activities) startShards(ctx context.Context, id uuid.UUID, c store.Carr
 }
 
 func (a *Activities) startShard(ctx context.Context, id uuid.UUID, c store.Carry, n int) error {
-	workflowID := store.ShardWorkflowID(id, n)
+	workflowID := notify.ShardWorkflowID(id, n)
 	if c.ShardSize > 1 {
 		return a.Shards.StartBatchShard(ctx, workflowID, c.Channel, nil)
 	}

@@ -33,7 +33,7 @@ func (b *bench) sendBatch(n int) (store.Batch, activities.Ref) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	shard := activities.Ref{WorkflowID: store.ShardWorkflowID(batch.ID, 0)}
+	shard := activities.Ref{WorkflowID: notify.ShardWorkflowID(batch.ID, 0)}
 	if _, err := b.Send(b.t.Context(), shard); err != nil {
 		b.t.Fatal(err)
 	}

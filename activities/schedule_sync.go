@@ -251,7 +251,7 @@ func (s *ScheduleSync) rows(ctx context.Context, ledger string, rows []store.Sch
 // row syncs one schedule.
 func (s *ScheduleSync) row(ctx context.Context, ledger string, row store.Schedule, live map[string]LiveSchedule) (SyncChange, error) {
 	want, err := Wanted(row, ledger, s.Store.Now(ctx))
-	have, listed := live[store.ScheduleID(row.ID)]
+	have, listed := live[notify.ScheduleID(row.ID)]
 	asWanted := want == nil && !listed || want != nil && listed && have.is(*want)
 	if err == nil && live != nil && asWanted && row.SyncedRevision == row.Revision {
 		return SyncChange{Action: SyncUnchanged}, s.synced(ctx, row)
@@ -260,7 +260,7 @@ func (s *ScheduleSync) row(ctx context.Context, ledger string, row store.Schedul
 	if row, err = s.Store.ScheduleToSync(ctx, row.ID); err != nil {
 		return SyncChange{}, err
 	}
-	change := SyncChange{ID: store.ScheduleID(row.ID), Name: row.Name, Action: SyncUpdate, Reason: "it was changed"}
+	change := SyncChange{ID: notify.ScheduleID(row.ID), Name: row.Name, Action: SyncUpdate, Reason: "it was changed"}
 	if want, err = Wanted(row, ledger, s.Store.Now(ctx)); err == nil {
 		err = s.apply(ctx, ledger, want, &change)
 	}
@@ -326,7 +326,7 @@ func (s *ScheduleSync) makeUp(ctx context.Context, row store.Schedule) error {
 	if err != nil || len(due) == 0 {
 		return err
 	}
-	return s.Temporal.MakeUpRuns(ctx, store.ScheduleID(row.ID), due[0], due[len(due)-1])
+	return s.Temporal.MakeUpRuns(ctx, notify.ScheduleID(row.ID), due[0], due[len(due)-1])
 }
 
 // differs says how Temporal's differs from the one that is wanted.
@@ -371,7 +371,7 @@ func (s *ScheduleSync) failed(ctx context.Context, row store.Schedule, why error
 // say whose it is: it may be another ledger's, which will say so.
 func (s *ScheduleSync) orphans(ctx context.Context, ledger string, rows []store.Schedule, live map[string]LiveSchedule) (done []SyncChange, err error) {
 	for _, row := range rows {
-		delete(live, store.ScheduleID(row.ID))
+		delete(live, notify.ScheduleID(row.ID))
 	}
 	for id, have := range live {
 		if have.ledger() != ledger {
@@ -401,7 +401,7 @@ func (s *ScheduleSync) orphans(ctx context.Context, ledger string, rows []store.
 // isOrphan looks again: the row may be newer than the rows that were read, and the list older than
 // what Temporal has.
 func (s *ScheduleSync) isOrphan(ctx context.Context, ledger, id string) (bool, error) {
-	if row, ok := store.ParseScheduleID(id); ok {
+	if row, ok := notify.ParseScheduleID(id); ok {
 		found, err := s.Store.ScheduleToSync(ctx, row)
 		if err == nil && !found.Deleted || err != nil && !errors.Is(err, store.ErrNotFound) {
 			return false, err
@@ -425,7 +425,7 @@ func Wanted(row store.Schedule, ledger string, now time.Time) (*TemporalSchedule
 		return nil, nil
 	}
 	want := &TemporalSchedule{
-		ID: store.ScheduleID(row.ID), Ledger: ledger, ScheduleID: row.ID, Timezone: row.Timetable.Timezone,
+		ID: notify.ScheduleID(row.ID), Ledger: ledger, ScheduleID: row.ID, Timezone: row.Timetable.Timezone,
 		Rules: calendar.Rules(), CatchupWindow: row.CatchupWindow, Paused: !row.Active,
 	}
 	for _, at := range calendar.Exceptions(now.Add(-exceptionsBehind), now.Add(exceptionsAhead)) {

@@ -246,7 +246,7 @@ func (o *office) wantEqual() {
 		calendar, _ := row.Timetable.Calendar()
 		next := o.describe(row.ID).Info.NextActionTimes
 		if want := calendar.Next(time.Now(), 1); len(next) == 0 || !next[0].Equal(want[0]) {
-			o.t.Errorf("Temporal runs %s at %v, want %v", store.ScheduleID(row.ID), next, want)
+			o.t.Errorf("Temporal runs %s at %v, want %v", notify.ScheduleID(row.ID), next, want)
 		}
 		if row.SyncedRevision != row.Revision || row.SyncError != nil || row.SyncedAt == nil {
 			o.t.Errorf("schedule %d is not marked as synced: %+v", row.ID, row)
@@ -268,7 +268,7 @@ func (o *office) wantEqual() {
 
 func (o *office) describe(id int64) *client.ScheduleDescription {
 	o.t.Helper()
-	have, err := o.temporal.Client().ScheduleClient().GetHandle(o.t.Context(), store.ScheduleID(id)).Describe(o.t.Context())
+	have, err := o.temporal.Client().ScheduleClient().GetHandle(o.t.Context(), notify.ScheduleID(id)).Describe(o.t.Context())
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -331,10 +331,10 @@ func TestASyncMendsWhatSomebodyDidInTemporal(t *testing.T) {
 	a, b := o.create("a", "10:30"), o.create("b", "10:30")
 	o.all()
 	schedules := o.temporal.Client().ScheduleClient()
-	if err := schedules.GetHandle(t.Context(), store.ScheduleID(a.ID)).Pause(t.Context(), client.SchedulePauseOptions{Note: "by hand"}); err != nil {
+	if err := schedules.GetHandle(t.Context(), notify.ScheduleID(a.ID)).Pause(t.Context(), client.SchedulePauseOptions{Note: "by hand"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := schedules.GetHandle(t.Context(), store.ScheduleID(b.ID)).Delete(t.Context()); err != nil {
+	if err := schedules.GetHandle(t.Context(), notify.ScheduleID(b.ID)).Delete(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want, err := activities.Wanted(a, o.ledger, time.Now())

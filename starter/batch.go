@@ -2,14 +2,12 @@ package starter
 
 import (
 	"context"
-	"strings"
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/todoku/todoku/notify"
-	"github.com/todoku/todoku/store"
 	"github.com/todoku/todoku/workflows"
 )
 
@@ -29,8 +27,8 @@ func (s *Starter) StartBatch(ctx context.Context, workflowID string, id uuid.UUI
 // given, or all that it owns in the ledger.
 func (s *Starter) StartBatchShard(ctx context.Context, workflowID string, channel notify.Channel, single *uuid.UUID) error {
 	attributes := []temporal.SearchAttributeUpdate{workflows.ChannelAttribute.ValueSet(string(channel))}
-	if parts := strings.Split(workflowID, "/"); len(parts) > 1 {
-		attributes = append(attributes, workflows.BatchAttribute.ValueSet(parts[1]))
+	if batch, ok := notify.BatchOfWorkflow(workflowID); ok {
+		attributes = append(attributes, workflows.BatchAttribute.ValueSet(batch))
 	}
 	options := client.StartWorkflowOptions{ID: workflowID, Priority: temporal.Priority{PriorityKey: batchPriority}}
 	if single == nil {
@@ -47,7 +45,7 @@ func (s *Starter) StartBatchShard(ctx context.Context, workflowID string, channe
 // before is success.
 func (s *Starter) StartCarrierCheck(ctx context.Context, check, batch uuid.UUID) error {
 	return s.start(ctx, client.StartWorkflowOptions{
-		ID:                    store.CarrierCheckWorkflowID(check),
+		ID:                    notify.CarrierCheckWorkflowID(check),
 		StaticSummary:         "checks a batch against the carrier's list",
 		Priority:              temporal.Priority{PriorityKey: batchPriority},
 		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.BatchAttribute.ValueSet(batch.String())),

@@ -3,15 +3,11 @@ package starter
 import (
 	"context"
 
-	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/todoku/todoku/workflows"
 )
-
-// InboundWorkflowID is the workflow ID of one call that came in.
-func InboundWorkflowID(id uuid.UUID) string { return "inbound/" + id.String() }
 
 // StartInbound starts the workflow that follows a call. As with StartNotification, one that was started
 // before is success; it does not hear the moment then.

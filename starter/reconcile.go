@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/workflows"
 )
 
@@ -62,7 +63,7 @@ func reconcileSchedule() client.ScheduleOptions {
 		ID:   ReconcileScheduleID,
 		Spec: client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: activities.ReconcileInterval}}},
 		Action: &client.ScheduleWorkflowAction{
-			ID:                       "reconcile",
+			ID:                       notify.ReconcileWorkflowID,
 			Workflow:                 workflows.Reconcile,
 			TaskQueue:                workflows.TaskQueue,
 			WorkflowExecutionTimeout: workflows.ReconcileTimeout,

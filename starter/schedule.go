@@ -17,7 +17,6 @@ import (
 
 	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/notify"
-	"github.com/todoku/todoku/store"
 	"github.com/todoku/todoku/workflows"
 )
 
@@ -26,7 +25,7 @@ import (
 func (s *Starter) SyncSchedules(ctx context.Context, all bool) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	_, err := s.client.SignalWithStartWorkflow(ctx, workflows.SyncWorkflowID, workflows.SyncSignal, all, client.StartWorkflowOptions{
+	_, err := s.client.SignalWithStartWorkflow(ctx, notify.ScheduleSyncWorkflowID, workflows.SyncSignal, all, client.StartWorkflowOptions{
 		TaskQueue:     activities.SyncQueue,
 		StaticSummary: "makes Temporal's Schedules what the table says",
 		Priority:      temporal.Priority{PriorityKey: singlePriority},
@@ -53,7 +52,7 @@ func (s *Starter) Schedules(ctx context.Context) (map[string]activities.LiveSche
 			return nil, scheduleError("list schedules", err)
 		}
 		live := activities.LiveSchedule{Mark: markOf(entry.SearchAttributes), Paused: entry.Paused, Note: entry.Note}
-		if live.Mark != "" && strings.HasPrefix(entry.ID, store.SchedulePrefix) {
+		if live.Mark != "" && strings.HasPrefix(entry.ID, notify.SchedulePrefix) {
 			found[entry.ID] = live
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
-	"github.com/todoku/todoku/workflows"
 )
 
 // wanted is what Temporal must have of a schedule with this timetable.
@@ -199,12 +198,12 @@ func TestAskingForASyncStartsOneWorkflow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run, err := s.Client().DescribeWorkflow(t.Context(), workflows.SyncWorkflowID, "")
+	run, err := s.Client().DescribeWorkflow(t.Context(), notify.ScheduleSyncWorkflowID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = s.Client().TerminateWorkflow(context.Background(), workflows.SyncWorkflowID, "", "the test is over")
+		_ = s.Client().TerminateWorkflow(context.Background(), notify.ScheduleSyncWorkflowID, "", "the test is over")
 	})
 	if info := run.RawResponse.WorkflowExecutionInfo; info.Type.Name != "SyncSchedules" || run.RawResponse.ExecutionConfig.TaskQueue.Name != "sync" {
 		t.Errorf("it started %+v", info)

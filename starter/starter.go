@@ -77,14 +77,11 @@ func (s *Starter) Ping(ctx context.Context) error {
 	return err
 }
 
-// NotificationWorkflowID is the workflow ID of one notification.
-func NotificationWorkflowID(id uuid.UUID) string { return "notification/" + id.String() }
-
 // StartNotification starts the workflow that carries a notification. One that was started before,
 // closed or not, is success: the ledger owns the notification, not the start.
 func (s *Starter) StartNotification(ctx context.Context, id uuid.UUID, channel notify.Channel) error {
 	return s.start(ctx, client.StartWorkflowOptions{
-		ID:            NotificationWorkflowID(id),
+		ID:            notify.NotificationWorkflowID(id),
 		StaticSummary: "one " + channelNames[channel],
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			workflows.ChannelAttribute.ValueSet(string(channel)), workflows.NotificationAttribute.ValueSet(id.String())),

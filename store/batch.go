@@ -13,18 +13,6 @@ import (
 	"github.com/todoku/todoku/notify"
 )
 
-// batchPrefix begins the id of every workflow that carries a batch or a part of one.
-const batchPrefix = "batch/"
-
-// BatchWorkflowID is the workflow that carries a batch. One that takes its place has /r1, /r2 and so
-// on behind it.
-func BatchWorkflowID(id uuid.UUID) string { return batchPrefix + id.String() }
-
-// ShardWorkflowID is the workflow that carries the n-th shard of a batch, from 0.
-func ShardWorkflowID(batch uuid.UUID, n int) string {
-	return fmt.Sprintf("%s%s/%d", batchPrefix, batch, n)
-}
-
 // Batch is one bulk request as readers see it.
 type Batch struct {
 	ID              uuid.UUID
@@ -327,7 +315,7 @@ func insertBatch(ctx context.Context, tx pgx.Tx, n NewBatch, w batchWritten) err
 		SELECT id, status, count
 		FROM batch, (VALUES ('ACCEPTED'::notification_status, $8::int), ('SKIPPED', $9::int)) AS counts (status, count)`,
 		n.ID, n.Name, n.Channel, n.Message, n.TemplateID, n.TemplateVersion, n.SenderID,
-		w.sent, w.twins, w.rejected, first, append([]string{}, n.IgnoredColumns...), n.ShardSize, n.SendAt, BatchWorkflowID(n.ID), n.ScheduleID,
+		w.sent, w.twins, w.rejected, first, append([]string{}, n.IgnoredColumns...), n.ShardSize, n.SendAt, notify.BatchWorkflowID(n.ID), n.ScheduleID,
 		w.ids.first, w.ids.last, byCode)
 	return err
 }
@@ -362,7 +350,7 @@ func (r *batchRows) Next() bool {
 		r.twins++
 		status, code, message, settled = notify.Skipped, notify.CodeDuplicate, r.skipped, r.now
 	} else {
-		place, workflow = r.sent, ShardWorkflowID(r.batch.ID, r.sent/r.batch.ShardSize)
+		place, workflow = r.sent, notify.ShardWorkflowID(r.batch.ID, r.sent/r.batch.ShardSize)
 		r.sent++
 	}
 	r.ids.add(to.ID)

@@ -178,7 +178,7 @@ func (s *Store) MarkBatchStarted(ctx context.Context, id uuid.UUID, workflowID s
 func (s *Store) BequeathBatch(ctx context.Context, of BatchWorkflow) error {
 	_, err := s.pool.Exec(ctx, `
 		UPDATE batches SET workflow_id = $3, started_at = NULL
-		WHERE id = $1 AND workflow_id = $2`, of.ID, of.WorkflowID, heir(of.WorkflowID))
+		WHERE id = $1 AND workflow_id = $2`, of.ID, of.WorkflowID, notify.SuccessorWorkflowID(of.WorkflowID))
 	if err != nil {
 		return fmt.Errorf("give a batch to another workflow: %w", err)
 	}

@@ -52,7 +52,7 @@ func newBatch(t testing.TB, s *store.Store, n, shardSize int, change ...func(*st
 }
 
 func batchTerms(b store.Batch, shard, limit int) store.ClaimTerms {
-	return store.ClaimTerms{Owner: store.Owner{WorkflowID: store.ShardWorkflowID(b.ID, shard)}, Limit: limit, Lease: 15 * time.Second, Ahead: time.Second}
+	return store.ClaimTerms{Owner: store.Owner{WorkflowID: notify.ShardWorkflowID(b.ID, shard)}, Limit: limit, Lease: 15 * time.Second, Ahead: time.Second}
 }
 
 func claimShard(t testing.TB, s *store.Store, b store.Batch, shard, limit, want int) []store.Claim {
@@ -87,7 +87,7 @@ func done(t testing.TB, control func(context.Context, uuid.UUID) (bool, error), 
 func TestABatchIsCountedByEveryStatement(t *testing.T) {
 	s := openStore(t)
 	b := acceptBatch(t, s, 10, 4)
-	if b.State() != store.BatchRunning || b.Total != 10 || b.WorkflowID != store.BatchWorkflowID(b.ID) {
+	if b.State() != store.BatchRunning || b.Total != 10 || b.WorkflowID != notify.BatchWorkflowID(b.ID) {
 		t.Errorf("accepted is %+v", b)
 	}
 	claims := claimShard(t, s, b, 0, 10, 4)
@@ -183,7 +183,7 @@ func TestACanceledBatchIsWrittenDownInChunks(t *testing.T) {
 		t.Errorf("an unsent row reads as %s, error %v", page[0].Status, err)
 	}
 	n, owners, err := s.CancelChunk(t.Context())
-	if err != nil || n != 4 || !slices.Equal(owners, []string{store.ShardWorkflowID(b.ID, 1)}) {
+	if err != nil || n != 4 || !slices.Equal(owners, []string{notify.ShardWorkflowID(b.ID, 1)}) {
 		t.Fatalf("%d rows of %v were canceled, error %v", n, owners, err)
 	}
 	if n, _, err = s.CancelChunk(t.Context()); err != nil || n != 0 {
@@ -436,9 +436,9 @@ func TestAShardIsClaimedInItsOrderAndNoFurther(t *testing.T) {
 		t.Fatalf("%d rows were given to another workflow, error %v", n, err)
 	}
 	claimed(batchTerms(b, 1, 10)) // its rows are another's now
-	heir := batchTerms(b, 1, 10)
-	heir.Owner.WorkflowID = owner + "/r1"
-	claimed(heir)
+	successor := batchTerms(b, 1, 10)
+	successor.Owner.WorkflowID = owner + "/r1"
+	claimed(successor)
 	if want := []string{"5", "6", "7", "8"}; !slices.Equal(sent, want) {
 		t.Errorf("the second shard sent to %v, want %v", sent, want)
 	}

@@ -12,9 +12,6 @@ import (
 	"github.com/todoku/todoku/notify"
 )
 
-// CarrierCheckWorkflowID is the workflow that makes a check.
-func CarrierCheckWorkflowID(check uuid.UUID) string { return "carrier-check/" + check.String() }
-
 // CarrierCheck is the latest check of a batch against what the carrier itself lists.
 type CarrierCheck struct {
 	ID            uuid.UUID

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -147,7 +146,10 @@ func (s *Store) NextSlot(ctx context.Context, claim Claim, interval time.Duratio
 }
 
 // OfBatch reports whether the owner carries a part of a batch.
-func (o Owner) OfBatch() bool { return strings.HasPrefix(o.WorkflowID, batchPrefix) }
+func (o Owner) OfBatch() bool {
+	_, ofBatch := notify.BatchOfWorkflow(o.WorkflowID)
+	return ofBatch
+}
 
 // claimSQL is the statement of Claim. It locks the sender's row: whoever stops the sender waits for claims
 // that began before, and none is committed after. That for a part of a batch also reads the batch's row, and

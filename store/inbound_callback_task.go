@@ -249,7 +249,7 @@ func withdrawPostedTask(ctx context.Context, tx pgx.Tx, call uuid.UUID) (posted 
 		return true, err
 	}
 	if owner != nil { // it is closed, or about to be
-		owner = new(heir(*owner))
+		owner = new(notify.SuccessorWorkflowID(*owner))
 	}
 	_, err = tx.Exec(ctx, `
 		UPDATE inbound_calls SET

@@ -90,7 +90,7 @@ func (s *Store) MarkInboundTold(ctx context.Context, patience time.Duration, tol
 func (s *Store) BequeathInbound(ctx context.Context, id uuid.UUID, owner string) error {
 	_, err := s.pool.Exec(ctx, `
 		UPDATE inbound_calls SET workflow_id = $3, started_at = NULL, told_version = 0, relay_at = clock_timestamp(), look_by = NULL
-		WHERE id = $1 AND workflow_id = $2 AND closed_at IS NULL`, id, owner, heir(owner))
+		WHERE id = $1 AND workflow_id = $2 AND closed_at IS NULL`, id, owner, notify.SuccessorWorkflowID(owner))
 	if err != nil {
 		return fmt.Errorf("give a call to another workflow: %w", err)
 	}

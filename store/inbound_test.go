@@ -498,8 +498,8 @@ func TestNewsOfACallReachItsWorkflowOnce(t *testing.T) {
 	if err := s.BequeathInbound(t.Context(), id, "inbound/"+id.String()); err != nil {
 		t.Fatal(err)
 	}
-	if heir := due(); len(heir) != 1 || heir[0].Started || *heir[0].WorkflowID != "inbound/"+id.String()+"/r1" {
-		t.Errorf("%+v", heir)
+	if successor := due(); len(successor) != 1 || successor[0].Started || *successor[0].WorkflowID != "inbound/"+id.String()+"/r1" {
+		t.Errorf("%+v", successor)
 	}
 }
 

@@ -185,7 +185,7 @@ func copyList(ctx context.Context, tx pgx.Tx, n NewBatch, to ListRecipients, ref
 		column(refused, func(e notify.InvalidNumberError) string { return e.Region }),
 		column(refused, func(e notify.InvalidNumberError) string { return string(e.Kind) }),
 		column(refused, func(e notify.InvalidNumberError) string { return e.Code }),
-		BatchWorkflowID(n.ID), notify.CodeDuplicate, notify.LedgerMessage(notify.CodeDuplicate, n.Channel, ""), MaxRejected,
+		notify.BatchWorkflowID(n.ID), notify.CodeDuplicate, notify.LedgerMessage(notify.CodeDuplicate, n.Channel, ""), MaxRejected,
 		column(unfit, func(u unfitValue) string { return u.Name }), column(unfit, func(u unfitValue) string { return u.value }),
 		hex.EncodeToString(w.ids.first[:8]), blankPattern, CodeParamMissing, notify.CodeParamKind)
 	if err != nil {

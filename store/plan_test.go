@@ -100,7 +100,7 @@ func TestAClaimOfAShardReadsOnlyWhatIsStillToBeSent(t *testing.T) {
 		if _, err := db.Exec(t.Context(), `VACUUM ANALYZE`); err != nil {
 			t.Fatal(err)
 		}
-		noClaim(t, s, store.ClaimTerms{Owner: store.Owner{WorkflowID: store.ShardWorkflowID(uuid.New(), 0)}, Limit: 64, Lease: time.Minute, Ahead: time.Second})
+		noClaim(t, s, store.ClaimTerms{Owner: store.Owner{WorkflowID: notify.ShardWorkflowID(uuid.New(), 0)}, Limit: 64, Lease: time.Minute, Ahead: time.Second})
 		prepared, err := s.Prepared(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -149,7 +149,7 @@ func work(t testing.TB, s *store.Store) {
 	adopts := shard
 	adopts.Adopt = -1 // no such sender
 	part := shard
-	part.Owner.WorkflowID = store.ShardWorkflowID(uuid.New(), 0)
+	part.Owner.WorkflowID = notify.ShardWorkflowID(uuid.New(), 0)
 	for _, terms := range []store.ClaimTerms{shard, adopts, part} {
 		noClaim(t, s, terms)
 	}

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -57,15 +55,15 @@ func (s *Store) NewShardID(ctx context.Context) (string, error) {
 }
 
 // Unstarted is a workflow that Temporal has not acknowledged yet: of a single notification, or of
-// the heir to one that is closed or gone.
+// the successor of one that is closed or gone.
 type Unstarted struct {
-	Heir    *string    // its workflow ID
-	Single  *uuid.UUID // of a single; nil for an heir
-	Channel notify.Channel
+	Successor *string    // its workflow ID
+	Single    *uuid.UUID // of a single; nil for a successor
+	Channel   notify.Channel
 }
 
 // Unstarted lists the workflows that none was started for, the most overdue first: of singles that
-// wait for the relay, those of the senders left out excepted, and of heirs.
+// wait for the relay, those of the senders left out excepted, and of successors.
 func (s *Store) Unstarted(ctx context.Context, leaveOut []int64, limit int) ([]Unstarted, error) {
 	rows, err := many(ctx, s, pgx.RowToStructByPos[Unstarted], `
 		SELECT workflow_id, CASE WHEN workflow_id IS NULL THEN id END, channel::text
@@ -145,21 +143,11 @@ func (s *Store) Bequeath(ctx context.Context, owner string) (int, error) {
 			WHERE workflow_id = $1 AND status IN ('ACCEPTED', 'SENDING', 'PENDING')
 			ORDER BY id
 			FOR UPDATE
-		)`, owner, heir(owner))
+		)`, owner, notify.SuccessorWorkflowID(owner))
 	if err != nil {
 		return 0, fmt.Errorf("give notifications to another workflow: %w", err)
 	}
 	return int(tag.RowsAffected()), nil
-}
-
-// heir names the workflow that takes the place of owner.
-func heir(owner string) string {
-	if base, n, ok := strings.Cut(owner, "/r"); ok {
-		if k, err := strconv.Atoi(n); err == nil {
-			return fmt.Sprintf("%s/r%d", base, k+1)
-		}
-	}
-	return owner + "/r1"
 }
 
 // MarkStarted notes that Temporal has acknowledged these owners' workflows. A single that nobody

@@ -22,7 +22,7 @@ func TestTheRelaySeesDueRowsWithoutAWorkflow(t *testing.T) {
 		}
 		return rows
 	}
-	if rows := unstarted(); len(rows) != 1 || *rows[0].Single != id || rows[0].Heir != nil {
+	if rows := unstarted(); len(rows) != 1 || *rows[0].Single != id || rows[0].Successor != nil {
 		t.Errorf("unstarted are %+v, want the accepted row", rows)
 	}
 	waiting, err := s.Waiting(t.Context(), 10)
@@ -91,7 +91,7 @@ func TestAnOwnerThatSleepsIsSeenWhileABatchUsesTheSlots(t *testing.T) {
 	if err := s.MarkShardsStarted(t.Context(), b.ID, 1); err != nil {
 		t.Fatal(err)
 	}
-	both := []string{store.ShardWorkflowID(b.ID, 0), owner.WorkflowID}
+	both := []string{notify.ShardWorkflowID(b.ID, 0), owner.WorkflowID}
 	for next, want := range map[string][]string{"500 ms": both, "-1 min": both, "2 s": nil} {
 		if _, err := db.Exec(t.Context(), `
 			WITH single AS (UPDATE notifications SET send_at = now() - '1 min'::interval, started_at = now() - '1 min'::interval),
@@ -107,15 +107,15 @@ func TestAnOwnerThatSleepsIsSeenWhileABatchUsesTheSlots(t *testing.T) {
 	}
 }
 
-func TestAnHeirGetsWhatIsUnfinished(t *testing.T) {
+func TestASuccessorGetsWhatIsUnfinished(t *testing.T) {
 	s := openStore(t)
 	owner := shard(t, s, 3)
 	for _, want := range []string{owner + "/r1", owner + "/r2"} {
 		if n, err := s.Bequeath(t.Context(), owner); err != nil || n != 3 {
-			t.Fatalf("%d rows were given to an heir, error %v: want 3", n, err)
+			t.Fatalf("%d rows were given to a successor, error %v: want 3", n, err)
 		}
 		rows, err := s.Unstarted(t.Context(), nil, 10)
-		if err != nil || len(rows) != 1 || *rows[0].Heir != want {
+		if err != nil || len(rows) != 1 || *rows[0].Successor != want {
 			t.Fatalf("unstarted are %+v, error %v: want %s", rows, err, want)
 		}
 		owner = want

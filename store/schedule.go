@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,22 +36,6 @@ type ScheduleTerms struct {
 	PauseNote     *string // why it is not active
 	CatchupWindow time.Duration
 	Note          *string
-}
-
-// SchedulePrefix begins the ids of the Temporal Schedules of schedules.
-const SchedulePrefix = "schedule/"
-
-// ScheduleID is the Temporal Schedule of a schedule.
-func ScheduleID(id int64) string { return SchedulePrefix + strconv.FormatInt(id, 10) }
-
-// ParseScheduleID says which schedule a Temporal Schedule belongs to, if to any.
-func ParseScheduleID(temporalID string) (id int64, ok bool) {
-	digits, ok := strings.CutPrefix(temporalID, SchedulePrefix)
-	if !ok {
-		return 0, false
-	}
-	id, err := strconv.ParseInt(digits, 10, 64)
-	return id, err == nil && ScheduleID(id) == temporalID
 }
 
 var (

@@ -96,7 +96,7 @@ func TestACanceledBatchEndsWithItsWorkflows(t *testing.T) {
 	if n := h.creates(); int64(n) != b.Success {
 		t.Errorf("%d creates, %d successes", n, b.Success)
 	}
-	for _, id := range []string{b.WorkflowID, store.ShardWorkflowID(b.ID, 0)} {
+	for _, id := range []string{b.WorkflowID, notify.ShardWorkflowID(b.ID, 0)} {
 		if err := h.starter.Client().GetWorkflow(t.Context(), id, "").Get(t.Context(), nil); err != nil {
 			t.Errorf("the workflow %s ends with %v", id, err)
 		}
@@ -109,7 +109,7 @@ func TestAtASlowPaceEachNotificationOfABatchHasAWorkflow(t *testing.T) {
 	h.awaitBatch(b.ID, "it is finished", finished)
 	for n := range 5 {
 		var status notify.Status
-		if err := h.starter.Client().GetWorkflow(t.Context(), store.ShardWorkflowID(b.ID, n), "").Get(t.Context(), &status); err != nil || status != notify.Success {
+		if err := h.starter.Client().GetWorkflow(t.Context(), notify.ShardWorkflowID(b.ID, n), "").Get(t.Context(), &status); err != nil || status != notify.Success {
 			t.Errorf("workflow %d ends with %s, error %v", n, status, err)
 		}
 	}
@@ -160,7 +160,7 @@ func TestACarrierCheckIsMadeByAWorker(t *testing.T) {
 	if check.Failure != nil || check.Differences() != 0 || check.Compared != 50 || check.Listed != 50 {
 		t.Errorf("the check is %+v", check)
 	}
-	if err := h.starter.Client().GetWorkflow(t.Context(), store.CarrierCheckWorkflowID(check.ID), "").Get(t.Context(), nil); err != nil {
+	if err := h.starter.Client().GetWorkflow(t.Context(), notify.CarrierCheckWorkflowID(check.ID), "").Get(t.Context(), nil); err != nil {
 		t.Errorf("its workflow ends with %v", err)
 	}
 }

@@ -82,7 +82,7 @@ func (i *Inbound) tell(ctx context.Context) (int, error) {
 // tellOne starts or tells the workflow of a call and returns its ID. It is empty where the workflow was
 // gone: another one is started at the next look.
 func (i *Inbound) tellOne(ctx context.Context, n store.InboundNews) (string, error) {
-	workflowID := starter.InboundWorkflowID(n.ID)
+	workflowID := notify.InboundWorkflowID(n.ID)
 	if n.WorkflowID != nil {
 		workflowID = *n.WorkflowID
 	}

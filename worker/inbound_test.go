@@ -9,7 +9,6 @@ import (
 
 	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/notify"
-	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
 	"github.com/todoku/todoku/workflows"
 )
@@ -66,7 +65,7 @@ func TestWhoeverHungUpGetsOneSMS(t *testing.T) {
 	id := h.tellOfCall(newCallSID(), time.Now().Add(-time.Minute), notify.WordWaiting, notify.WordHungUp)
 	c := h.awaitCall(id, "it is followed up", closed)
 	var outcome workflows.InboundOutcome
-	if err := h.starter.Client().GetWorkflow(t.Context(), starter.InboundWorkflowID(id), "").Get(t.Context(), &outcome); err != nil {
+	if err := h.starter.Client().GetWorkflow(t.Context(), notify.InboundWorkflowID(id), "").Get(t.Context(), &outcome); err != nil {
 		t.Fatal(err)
 	}
 	if outcome != (workflows.InboundOutcome{State: notify.InboundAbandoned, FollowUp: notify.FollowUpSMS}) {
@@ -99,7 +98,7 @@ func TestAWorkflowHearsWhatHappensToItsCall(t *testing.T) {
 	h.tellOfCall(sid, began.Add(2*time.Second), notify.WordFinished)
 	h.awaitCall(id, "it is over", closed)
 	var outcome workflows.InboundOutcome
-	if err := h.starter.Client().GetWorkflow(t.Context(), starter.InboundWorkflowID(id), "").Get(t.Context(), &outcome); err != nil {
+	if err := h.starter.Client().GetWorkflow(t.Context(), notify.InboundWorkflowID(id), "").Get(t.Context(), &outcome); err != nil {
 		t.Fatal(err)
 	}
 	if outcome != (workflows.InboundOutcome{State: notify.InboundFinished, Operator: "WK00000000000000000000000000000001", FollowUp: notify.FollowUpNone}) {
@@ -114,7 +113,7 @@ func TestACallWhoseWorkflowIsGoneIsFollowedByAnother(t *testing.T) {
 	began := time.Now().Add(-time.Minute)
 	id := h.tellOfCall(sid, began, notify.WordWaiting)
 	h.awaitCall(id, "it has a workflow", started)
-	if err := h.starter.Client().TerminateWorkflow(t.Context(), starter.InboundWorkflowID(id), "", "lost, for the test"); err != nil {
+	if err := h.starter.Client().TerminateWorkflow(t.Context(), notify.InboundWorkflowID(id), "", "lost, for the test"); err != nil {
 		t.Fatal(err)
 	}
 	h.tellOfCall(sid, began.Add(time.Second), notify.WordHungUp)

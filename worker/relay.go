@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/todoku/todoku/activities"
+	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/panics"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
@@ -118,7 +119,7 @@ func (r *Relay) startShard(ctx context.Context, w store.Waiting) error {
 }
 
 // startUnstarted starts the workflows of singles, those of surging and stopped senders excepted, and
-// of heirs.
+// of successors.
 func (r *Relay) startUnstarted(ctx context.Context, leaveOut []int64) error {
 	waiting, err := r.Store.Unstarted(ctx, leaveOut, relaySingles)
 	if err != nil || len(waiting) == 0 {
@@ -132,11 +133,11 @@ func (r *Relay) startUnstarted(ctx context.Context, leaveOut []int64) error {
 		g.Go(func() (err error) {
 			owner := store.Owner{Single: w.Single}
 			if w.Single != nil {
-				owner.WorkflowID = starter.NotificationWorkflowID(*w.Single)
+				owner.WorkflowID = notify.NotificationWorkflowID(*w.Single)
 				err = r.Starter.StartNotification(startCtx, *w.Single, w.Channel)
 			} else {
-				owner.WorkflowID = *w.Heir
-				err = r.Starter.StartShard(startCtx, *w.Heir, w.Channel, 0)
+				owner.WorkflowID = *w.Successor
+				err = r.Starter.StartShard(startCtx, *w.Successor, w.Channel, 0)
 			}
 			if err != nil {
 				return err

@@ -44,7 +44,7 @@ func (h *house) reminder(timetable notify.Timetable) store.Schedule {
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(func() {
-		_ = h.starter.DeleteSchedule(context.Background(), store.ScheduleID(s.ID)) // the tests share Temporal
+		_ = h.starter.DeleteSchedule(context.Background(), notify.ScheduleID(s.ID)) // the tests share Temporal
 	})
 	return s
 }
@@ -99,7 +99,7 @@ func TestAScheduleThatNobodyToldOfIsSyncedAndRuns(t *testing.T) {
 		t.Errorf("the batch is %+v", b)
 	}
 	// Fired again for the same time, it does nothing.
-	handle := h.starter.Client().ScheduleClient().GetHandle(t.Context(), store.ScheduleID(s.ID))
+	handle := h.starter.Client().ScheduleClient().GetHandle(t.Context(), notify.ScheduleID(s.ID))
 	if err := handle.Backfill(t.Context(), client.ScheduleBackfillOptions{Backfill: []client.ScheduleBackfill{
 		{Start: run.ScheduledAt.Add(-time.Second), End: run.ScheduledAt.Add(time.Second)}}}); err != nil {
 		t.Fatal(err)

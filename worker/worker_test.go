@@ -133,7 +133,7 @@ func TestTheRelayCarriesWhatNobodyStarted(t *testing.T) {
 	h := newHouse(t)
 	id := h.accept(1)[0]
 	n := h.await(id, notify.Success)
-	if got, want := *n.WorkflowID, starter.NotificationWorkflowID(id); got != want {
+	if got, want := *n.WorkflowID, notify.NotificationWorkflowID(id); got != want {
 		t.Errorf("the owner is %s, want %s: a quiet day has one workflow for each", got, want)
 	}
 }
@@ -156,7 +156,7 @@ func TestAWorkflowThatIsGoneIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := h.accept(1)[0]
-	workflowID := starter.NotificationWorkflowID(id)
+	workflowID := notify.NotificationWorkflowID(id)
 	c := h.starter.Client()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if run, err := c.DescribeWorkflow(t.Context(), workflowID, ""); err == nil && run.RawResponse.WorkflowExecutionInfo.HistoryLength >= 5 {
@@ -170,7 +170,7 @@ func TestAWorkflowThatIsGoneIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := h.await(id, notify.Success); !strings.HasPrefix(*n.WorkflowID, workflowID+"/r") {
-		t.Errorf("the owner is %s, want an heir of %s", *n.WorkflowID, workflowID)
+		t.Errorf("the owner is %s, want a successor of %s", *n.WorkflowID, workflowID)
 	}
 }
 
@@ -267,7 +267,7 @@ func TestTheWorkersListenerKeepsNobodyWhoSaysNothing(t *testing.T) {
 func TestAWorkflowWhoseTaskFailsIsReplaced(t *testing.T) {
 	h := newHouse(t)
 	id, body := uuid.Must(uuid.NewV7()), "Your prescription is ready."
-	owner := starter.NotificationWorkflowID(id)
+	owner := notify.NotificationWorkflowID(id)
 	_, err := h.starter.Client().ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: owner, TaskQueue: workflows.TaskQueue}, "NoSuchWorkflow")
 	if err != nil {
 		t.Fatal(err)

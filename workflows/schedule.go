@@ -28,9 +28,6 @@ func RunSchedule(ctx workflow.Context, in RunScheduleInput) (outcome activities.
 // SyncSignal asks SyncSchedules for one more sync: of all schedules, or of those that were changed.
 const SyncSignal = "sync"
 
-// SyncWorkflowID is the one workflow that syncs schedules.
-const SyncWorkflowID = "schedule-sync"
-
 // SyncInput is what was asked of the run before, which it has not done.
 type SyncInput struct{ Asked, All bool }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/todoku/todoku/api/background"
 	"github.com/todoku/todoku/notify"
-	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
 )
 
@@ -46,7 +45,7 @@ type Final struct {
 func (t *Teller) Tell(rows ...Final) {
 	many := make(map[string]notify.Status)
 	for _, row := range rows {
-		if row.WorkflowID == starter.NotificationWorkflowID(row.ID) {
+		if row.WorkflowID == notify.NotificationWorkflowID(row.ID) {
 			t.submit(func(ctx context.Context) { t.signal(ctx, row.WorkflowID, row.Status) })
 		} else {
 			many[row.WorkflowID] = row.Status

@@ -102,7 +102,7 @@ func TestAFileBecomesABatch(t *testing.T) {
 			if rows[2].Status != notify.Skipped || *rows[2].FailureCode != notify.CodeDuplicate || rows[3].Status != notify.Accepted {
 				t.Errorf("the twin is %s and the relative is %s", rows[2].Status, rows[3].Status)
 			}
-			if got, want := *rows[3].WorkflowID, store.ShardWorkflowID(uuid.MustParse(id), 2); got != want {
+			if got, want := *rows[3].WorkflowID, notify.ShardWorkflowID(uuid.MustParse(id), 2); got != want {
 				t.Errorf("the owner is %s, want %s", got, want)
 			}
 			a.Eventually("its workflow is started", func() bool { return slices.Contains(a.Workflows.Batches(), uuid.MustParse(id)) })
@@ -346,7 +346,7 @@ func TestAChangeOfABatchIsMadeInOneGo(t *testing.T) {
 func TestAFinishedBatchIsNotControlled(t *testing.T) {
 	a := apitest.Start(t)
 	id := uuid.MustParse(wantBatch(t, a.Do("POST", batches+"?channel=SMS&body=x", "to\n09012345678\n", asCSV), 1, 0, 0))
-	claims, err := a.Store.Claim(t.Context(), store.ClaimTerms{Owner: store.Owner{WorkflowID: store.ShardWorkflowID(id, 0)}, Limit: 1, Lease: time.Minute})
+	claims, err := a.Store.Claim(t.Context(), store.ClaimTerms{Owner: store.Owner{WorkflowID: notify.ShardWorkflowID(id, 0)}, Limit: 1, Lease: time.Minute})
 	if err != nil || len(claims) != 1 {
 		t.Fatal(len(claims), err)
 	}
@@ -381,7 +381,7 @@ func TestABatchHasAtMostAMillionRows(t *testing.T) {
 func TestPauseWaitsForWhatIsInFlight(t *testing.T) {
 	a := apitest.Start(t)
 	id := uuid.MustParse(wantBatch(t, a.Do("POST", batches+"?channel=SMS&body=x", "to\n09012345678\n09012345679\n", asCSV), 2, 0, 0))
-	claims, err := a.Store.Claim(t.Context(), store.ClaimTerms{Owner: store.Owner{WorkflowID: store.ShardWorkflowID(id, 0)}, Limit: 1, Lease: time.Minute})
+	claims, err := a.Store.Claim(t.Context(), store.ClaimTerms{Owner: store.Owner{WorkflowID: notify.ShardWorkflowID(id, 0)}, Limit: 1, Lease: time.Minute})
 	if err != nil || len(claims) != 1 {
 		t.Fatal(len(claims), err)
 	}
@@ -405,7 +405,7 @@ func TestPauseWaitsForNoneThatWasTakenAfterSomebodyElseResumed(t *testing.T) {
 	a := apitest.Start(t)
 	id := uuid.MustParse(wantBatch(t, a.Do("POST", batches+"?channel=SMS&body=x", "to\n09012345678\n09012345679\n", asCSV), 2, 0, 0))
 	claim := func(shard int) store.Claim {
-		claims, err := a.Store.Claim(t.Context(), store.ClaimTerms{Owner: store.Owner{WorkflowID: store.ShardWorkflowID(id, shard)}, Limit: 1, Lease: time.Minute})
+		claims, err := a.Store.Claim(t.Context(), store.ClaimTerms{Owner: store.Owner{WorkflowID: notify.ShardWorkflowID(id, shard)}, Limit: 1, Lease: time.Minute})
 		if err != nil || len(claims) != 1 {
 			t.Fatal(len(claims), err)
 		}
@@ -434,7 +434,7 @@ func TestPauseWaitsForNoneThatWasTakenAfterSomebodyElseResumed(t *testing.T) {
 func TestAClientThatHangsUpIsNoOutage(t *testing.T) {
 	a := apitest.Start(t)
 	id := uuid.MustParse(wantBatch(t, a.Do("POST", batches+"?channel=SMS&body=x", "to\n09012345678\n09012345679\n", asCSV), 2, 0, 0))
-	if claims, err := a.Store.Claim(t.Context(), store.ClaimTerms{Owner: store.Owner{WorkflowID: store.ShardWorkflowID(id, 0)}, Limit: 1, Lease: time.Minute}); err != nil || len(claims) != 1 {
+	if claims, err := a.Store.Claim(t.Context(), store.ClaimTerms{Owner: store.Owner{WorkflowID: notify.ShardWorkflowID(id, 0)}, Limit: 1, Lease: time.Minute}); err != nil || len(claims) != 1 {
 		t.Fatal(len(claims), err)
 	}
 	ctx, hangUp := context.WithCancel(t.Context())

@@ -90,7 +90,7 @@ func (a *API) carrierCheck(ctx context.Context, in *batchInput) (*carrierCheckOu
 }
 
 func (a *API) showCarrierCheck(ctx context.Context, c store.CarrierCheck) (*carrierCheckOutput, error) {
-	workflow := store.CarrierCheckWorkflowID(c.ID)
+	workflow := notify.CarrierCheckWorkflowID(c.ID)
 	shown := CarrierCheck{
 		BatchID: c.BatchID, State: "waiting", RequestedAt: c.RequestedAt, FinishedAt: c.EndedAt,
 		Compared: c.Compared, Listed: c.Listed, Unverified: c.Unverified,

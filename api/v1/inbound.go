@@ -14,7 +14,6 @@ import (
 
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/notify"
-	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
 )
 
@@ -175,7 +174,7 @@ func (a *API) findInbound(ctx context.Context, id uuid.UUID) (store.InboundCall,
 }
 
 func (a *API) showInbound(ctx context.Context, c store.InboundCall) InboundCall {
-	workflowID := starter.InboundWorkflowID(c.ID)
+	workflowID := notify.InboundWorkflowID(c.ID)
 	if c.WorkflowID != nil {
 		workflowID = *c.WorkflowID
 	}

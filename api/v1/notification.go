@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/todoku/todoku/notify"
-	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
 )
 
@@ -109,7 +108,7 @@ func ownerOf(id uuid.UUID, workflowID *string) string {
 	if workflowID != nil {
 		return *workflowID
 	}
-	return starter.NotificationWorkflowID(id)
+	return notify.NotificationWorkflowID(id)
 }
 
 // failureMessage says why a notification did not arrive, or nothing while it still may.

@@ -303,7 +303,7 @@ func showRun(run store.ScheduleRun, zone *time.Location) ScheduleRun {
 }
 
 func (a *API) showSync(s store.Schedule) ScheduleSync {
-	id := store.ScheduleID(s.ID)
+	id := notify.ScheduleID(s.ID)
 	shown := ScheduleSync{State: "synced", Error: s.SyncError, SyncedAt: s.SyncedAt, ScheduleID: id, ScheduleURL: known(a.Starter.ScheduleURL(id))}
 	switch {
 	case s.SyncedRevision >= s.Revision:

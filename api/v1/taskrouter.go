@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/todoku/todoku/api/problem"
+	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
 	"github.com/todoku/todoku/taskrouter"
 )
@@ -61,9 +62,6 @@ type taskRouterRunCreated struct {
 	Location string `header:"Location"`
 	Body     TaskRouterRun
 }
-
-// taskRouterWorkflowID is the starter's; the API does not import it.
-const taskRouterWorkflowID = "taskrouter"
 
 func (a *API) registerTaskRouter(to huma.API) {
 	create := operation("create-taskrouter-run", http.MethodPost, "/taskrouter/runs", "TaskRouter", ScopeManage,
@@ -146,7 +144,7 @@ func (a *API) taskRouterObjects(ctx context.Context, _ *struct{}) (*struct{ Body
 func (a *API) showTaskRouterRun(run store.TaskRouterRun) TaskRouterRun {
 	shown := TaskRouterRun{
 		ID: run.ID, Action: run.Action, State: "waiting", Changes: mapped(run.Changes, showTaskRouterChange), Notes: run.Notes, Problem: run.Problem,
-		CreatedAt: run.RequestedAt, FinishedAt: run.FinishedAt, WorkflowID: taskRouterWorkflowID,
+		CreatedAt: run.RequestedAt, FinishedAt: run.FinishedAt, WorkflowID: notify.TaskRouterWorkflowID,
 	}
 	switch {
 	case run.Problem != nil:
@@ -154,7 +152,7 @@ func (a *API) showTaskRouterRun(run store.TaskRouterRun) TaskRouterRun {
 	case run.FinishedAt != nil:
 		shown.State = "done"
 	}
-	if url := a.Starter.WorkflowURL(taskRouterWorkflowID); url != "" {
+	if url := a.Starter.WorkflowURL(notify.TaskRouterWorkflowID); url != "" {
 		shown.WorkflowURL = &url
 	}
 	return shown

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/todoku/todoku/api/apitest"
+	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/store"
 )
 
@@ -58,7 +59,7 @@ func TestASendKeepsItsVersion(t *testing.T) {
 	a.Do("PATCH", templates+"/1", `{"archived": true}`, "If-Match: *")
 	for owner, want := range map[store.Owner]string{
 		{WorkflowID: "notification/" + id.String(), Single: &id}: "佐藤様",
-		{WorkflowID: store.ShardWorkflowID(many, 0)}:             "鈴木様",
+		{WorkflowID: notify.ShardWorkflowID(many, 0)}:            "鈴木様",
 	} {
 		claims, err := a.Store.Claim(t.Context(), store.ClaimTerms{Owner: owner, Limit: 1, Lease: time.Minute})
 		if err != nil || len(claims) != 1 {
