@@ -5,7 +5,6 @@ package activities
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/settlement"
 	"github.com/todoku/todoku/store"
 	"github.com/todoku/todoku/store/group"
 	"github.com/todoku/todoku/taskrouter"
@@ -80,7 +80,7 @@ type Activities struct {
 
 	// Workflows tells the owners of rows that Reconcile settled. Nil: nobody tells them, and they find
 	// out at their next check.
-	Workflows Signaler
+	Workflows settlement.Signaler
 
 	// Shards starts the parts of batches. It is needed where CarryBatch runs.
 	Shards ShardStarter
@@ -107,12 +107,6 @@ type Activities struct {
 func (a *Activities) connections() *connections {
 	a.conns.init(a.Terms.Connections)
 	return &a.conns
-}
-
-// Signaler tells a workflow that what it carries is final. A workflow that is closed or gone is
-// success.
-type Signaler interface {
-	Settled(ctx context.Context, workflowID string, status notify.Status) error
 }
 
 // Terms are the settings of sending and following up.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/settlement"
 	"github.com/todoku/todoku/store"
 )
 
@@ -317,5 +318,5 @@ func (a *Activities) reconcileChannel(ctx context.Context, channel notify.Channe
 		}
 	}
 	settled, err := a.Store.AddFound(ctx, others...)
-	return done, errors.Join(err, Heed(ctx, a.Store, a.Log, settled...))
+	return done, errors.Join(err, settlement.Handle(ctx, a.Store, a.Log, settled...))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/panics"
+	"github.com/todoku/todoku/settlement"
 	"github.com/todoku/todoku/store"
 )
 
@@ -166,7 +167,7 @@ func (a *Activities) settleListed(ctx context.Context, channel notify.Channel, p
 	}
 	silent, err := a.stillPending(ctx, channel, listed.StillPending)
 	settled = append(listed.Settled, silent...)
-	if err := errors.Join(err, Heed(ctx, a.Store, a.Log, settled...)); err != nil {
+	if err := errors.Join(err, settlement.Handle(ctx, a.Store, a.Log, settled...)); err != nil {
 		return settled, nil, err
 	}
 	for _, sid := range listed.Unowned {

@@ -29,20 +29,10 @@ var rowPanics = promauto.NewCounter(prometheus.CounterOpts{
 	Help: "How often the handling of one notification panicked. The second time the notification is FAILED (BAD_ROW).",
 })
 
-var (
-	secondSIDs = promauto.NewCounter(prometheus.CounterOpts{
-		Name: "todoku_second_sids_total",
-		Help: "Receipts with a second SID for one notification: somebody got two.",
-	})
-	conflictingFinals = promauto.NewCounter(prometheus.CounterOpts{
-		Name: "todoku_conflicting_finals_total",
-		Help: "Receipts with a final status that disagrees with another final status of the same notification.",
-	})
-	foundAtCarrier = promauto.NewCounter(prometheus.CounterOpts{
-		Name: "todoku_found_at_carrier_total",
-		Help: "Sends of ours that the carrier showed and no row had, even after they were offered to every row in doubt.",
-	})
-)
+var foundAtCarrier = promauto.NewCounter(prometheus.CounterOpts{
+	Name: "todoku_found_at_carrier_total",
+	Help: "Sends of ours that the carrier showed and no row had, even after they were offered to every row in doubt.",
+})
 
 var (
 	scheduleRuns = promauto.NewCounterVec(prometheus.CounterOpts{

@@ -8,7 +8,7 @@ import (
 
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
-	"github.com/todoku/todoku/panics"
+	"github.com/todoku/todoku/settlement"
 	"github.com/todoku/todoku/store"
 )
 
@@ -56,7 +56,11 @@ func (a *Activities) Reconcile(ctx context.Context, channel notify.Channel) (Rec
 			done.Settled++
 		}
 	}
-	return done, errors.Join(listErr, checkErr, missedErr, a.tell(ctx, settled))
+	if a.Workflows != nil {
+		notifier := settlement.Notifier{Store: a.Store, Workflows: a.Workflows, Log: a.Log}
+		notifier.Notify(ctx, settlement.JustFinal(settled)...)
+	}
+	return done, errors.Join(listErr, checkErr, missedErr)
 }
 
 // reconcileRecent lists what was sent of late, and returns what it settled and how many sends that no
@@ -147,7 +151,7 @@ func (a *Activities) adopt(ctx context.Context, channel notify.Channel, ours []s
 		return 0, nil
 	}
 	settled, err := a.Store.AddFound(ctx, ours...)
-	return len(ours), errors.Join(err, Heed(ctx, a.Store, a.Log, settled...))
+	return len(ours), errors.Join(err, settlement.Handle(ctx, a.Store, a.Log, settled...))
 }
 
 // withoutWaiting leaves out sends of notifications that are still ACCEPTED: the ledger went back, and
@@ -195,34 +199,4 @@ func (a *Activities) offer(ctx context.Context, channel notify.Channel, ours []s
 		awaited[o.To] = true
 	}
 	return awaited, nil
-}
-
-// tell signals the workflows that have nothing left to wait for since these rows were settled.
-func (a *Activities) tell(ctx context.Context, settled []store.Settled) error {
-	status := map[string]notify.Status{}
-	var owners []string
-	for _, s := range settled {
-		if s.JustSettled() && s.WorkflowID != nil {
-			status[*s.WorkflowID] = s.Status
-			owners = append(owners, *s.WorkflowID)
-		}
-	}
-	if a.Workflows == nil || len(owners) == 0 {
-		return nil
-	}
-	finished, err := a.Store.Finished(ctx, owners)
-	if err != nil {
-		return err
-	}
-	g := panics.NewGroup()
-	g.SetLimit(signalsInFlight)
-	for _, owner := range finished {
-		g.Go(func() error {
-			if err := a.Workflows.Settled(ctx, owner, status[owner]); err != nil {
-				a.Log.WarnContext(ctx, "workflow not told: it will look at the ledger by itself", "workflow_id", owner, "error", err)
-			}
-			return nil
-		})
-	}
-	return g.Wait()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/settlement"
 	"github.com/todoku/todoku/store"
 )
 
@@ -344,7 +345,7 @@ func TestAnErrorOfTheSenderThatAPollTellsStopsIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := activities.Heed(t.Context(), b.Store, b.Log, again...); err != nil {
+	if err := settlement.Handle(t.Context(), b.Store, b.Log, again...); err != nil {
 		t.Fatal(err)
 	}
 	if row := b.row(waiting); row.Status != notify.Accepted {

@@ -19,19 +19,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/todoku/todoku/api/background"
-	"github.com/todoku/todoku/api/owners"
 	"github.com/todoku/todoku/api/problem"
 	v1 "github.com/todoku/todoku/api/v1"
 	"github.com/todoku/todoku/api/webhook"
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/settings"
+	"github.com/todoku/todoku/settlement"
 	"github.com/todoku/todoku/store"
 )
 
 // Starter is what the API needs of the door to Temporal.
 type Starter interface {
 	v1.Starter
-	owners.Signaler
+	settlement.Signaler
 	// Ping reports whether Temporal answers.
 	Ping(ctx context.Context) error
 }
@@ -97,11 +97,11 @@ func New(deps Deps) (*Server, error) {
 		Formats:       map[string]huma.Format{"application/json": v1.Format, "json": v1.Format},
 		DefaultFormat: "application/json",
 	})
-	teller := &owners.Teller{Store: deps.Store, Workflows: deps.Starter, Tasks: s.signals, Logger: deps.Logger}
-	s.resources = &v1.API{Store: deps.Store, Starter: deps.Starter, Settings: deps.Settings, Logger: deps.Logger, Starts: s.starts, Owners: teller}
+	notifier := &settlement.Notifier{Store: deps.Store, Workflows: deps.Starter, Log: deps.Logger, Submit: s.signals.Submit}
+	s.resources = &v1.API{Store: deps.Store, Starter: deps.Starter, Settings: deps.Settings, Logger: deps.Logger, Starts: s.starts, Notifier: notifier}
 	s.resources.Register(resources)
 	s.resources.RegisterStreams(s.engine, resources)
-	(&webhook.Handler{Store: deps.Store, Owners: teller, Validator: validator, Logger: deps.Logger}).Register(s.engine)
+	(&webhook.Handler{Store: deps.Store, Notifier: notifier, Validator: validator, Logger: deps.Logger}).Register(s.engine)
 	(&webhook.Calls{
 		Store: deps.Store, Validator: validator, Logger: deps.Logger, PublicURL: deps.Settings.PublicURL, Region: deps.Settings.DefaultRegion,
 		Countries: deps.Settings.AllowedCountries, NumberKinds: deps.Settings.AllowedNumberKinds, HashKey: []byte(deps.Settings.PhoneHashKey),

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/settlement"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
 )
@@ -44,20 +44,14 @@ func (b *Batches) look(ctx context.Context) error {
 
 // cancel writes CANCELED, and tells the workflows that have nothing left to wait for.
 func (b *Batches) cancel(ctx context.Context) error {
-	var told error
-	for {
+	notifier := settlement.Notifier{Store: b.Store, Workflows: b.Starter, Log: b.Log}
+	for told := true; ; {
 		n, owners, err := b.Store.CancelChunk(ctx)
 		if err != nil || n == 0 {
-			return errors.Join(told, err)
-		}
-		finished, err := b.Store.Finished(ctx, owners)
-		if err != nil {
 			return err
 		}
-		for _, owner := range finished {
-			if told == nil { // while Temporal is away, workflows find out by themselves
-				told = b.Starter.Settled(ctx, owner, notify.Canceled)
-			}
+		if told { // while Temporal is away, workflows find out by themselves
+			told = notifier.Notify(ctx, settlement.Canceled(owners)...)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/todoku/todoku/activities"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/panics"
+	"github.com/todoku/todoku/settlement"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
 	"github.com/todoku/todoku/workflows"
@@ -106,11 +107,8 @@ func (i *Inbound) tellOne(ctx context.Context, n store.InboundNews) (string, err
 // withdraw cancels what was to be done about earlier calls of somebody who speaks with an operator now.
 func (i *Inbound) withdraw(ctx context.Context, id uuid.UUID) error {
 	owners, err := i.Store.WithdrawFollowUps(ctx, id)
-	for _, owner := range owners {
-		if err := i.Starter.Settled(ctx, owner, notify.Canceled); err != nil {
-			i.Log.WarnContext(ctx, "workflow not told: it will look at the ledger by itself", "workflow_id", owner, "error", err)
-		}
-	}
+	notifier := settlement.Notifier{Store: i.Store, Workflows: i.Starter, Log: i.Log}
+	notifier.Notify(ctx, settlement.Canceled(owners)...)
 	return err
 }
 

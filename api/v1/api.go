@@ -14,10 +14,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/todoku/todoku/api/background"
-	"github.com/todoku/todoku/api/owners"
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/notify"
 	"github.com/todoku/todoku/settings"
+	"github.com/todoku/todoku/settlement"
 	"github.com/todoku/todoku/store"
 	"github.com/todoku/todoku/store/group"
 )
@@ -49,7 +49,7 @@ type API struct {
 	Settings *settings.Settings
 	Logger   *slog.Logger
 	Starts   *background.Tasks // starts of workflows; what finds no place is left to the relay
-	Owners   *owners.Teller
+	Notifier *settlement.Notifier
 
 	accepts *group.Writer[store.NewNotification, store.Acceptance]
 	senders senderIDs

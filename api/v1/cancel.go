@@ -9,9 +9,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/todoku/todoku/api/owners"
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/settlement"
 	"github.com/todoku/todoku/store"
 )
 
@@ -68,7 +68,7 @@ func (a *API) cancel(ctx context.Context, in *notificationInput) (*cancelOutput,
 		return nil, err
 	}
 	if wish.Just {
-		a.Owners.Tell(owners.Final{ID: n.ID, WorkflowID: ownerOf(n.ID, wish.WorkflowID), Status: notify.Canceled})
+		a.Notifier.Notify(ctx, settlement.Final{ID: n.ID, WorkflowID: ownerOf(n.ID, wish.WorkflowID), Status: notify.Canceled})
 	}
 	if wish.Queued {
 		a.wake(n, wish.WorkflowID)

@@ -10,11 +10,10 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/todoku/todoku/activities"
-	"github.com/todoku/todoku/api/owners"
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/settlement"
 	"github.com/todoku/todoku/store"
 	"github.com/todoku/todoku/store/group"
 )
@@ -22,7 +21,7 @@ import (
 // Handler serves the callbacks.
 type Handler struct {
 	Store     *store.Store
-	Owners    *owners.Teller
+	Notifier  *settlement.Notifier
 	Validator *carrier.SignatureValidator // nil: callbacks are not set up, and all are refused
 	Logger    *slog.Logger
 
@@ -62,7 +61,7 @@ func (h *Handler) settle(ctx context.Context, receipts ...notify.Receipt) ([]str
 		return nil, err
 	}
 	h.countUnexplained(ctx, receipts, settled)
-	if err := activities.Heed(ctx, h.Store, h.Logger, settled...); err != nil {
+	if err := settlement.Handle(ctx, h.Store, h.Logger, settled...); err != nil {
 		h.Logger.ErrorContext(ctx, "sender not stopped: the next such receipt will stop it", "error", err)
 	}
 	if senders := h.heard.now(settled); len(senders) > 0 {
@@ -70,7 +69,7 @@ func (h *Handler) settle(ctx context.Context, receipts ...notify.Receipt) ([]str
 			h.Logger.WarnContext(ctx, "not noted that callbacks come: the next one is", "error", err)
 		}
 	}
-	h.tell(settled)
+	h.Notifier.Notify(ctx, settlement.JustFinal(settled)...)
 	return make([]struct{}, len(receipts)), nil
 }
 
@@ -102,15 +101,4 @@ func notRecorded(ctx context.Context, logger *slog.Logger, err error) *problem.P
 	}
 	logger.ErrorContext(ctx, "callback not recorded", "error", err)
 	return problem.New(problem.Internal, "the callback could not be recorded: send it again")
-}
-
-// tell tells the workflows of what became final, beside the answers.
-func (h *Handler) tell(settled []store.Settled) {
-	var final []owners.Final
-	for _, s := range settled {
-		if s.JustSettled() && s.WorkflowID != nil {
-			final = append(final, owners.Final{ID: s.ID, WorkflowID: *s.WorkflowID, Status: s.Status})
-		}
-	}
-	h.Owners.Tell(final...)
 }
