@@ -100,7 +100,7 @@ func (c *charset) doubtOf(record []string) doubt {
 	case (count.common == 1 || count.common == 2) && count.rare+count.extended > 0 &&
 		isWrittenIn(simplifiedchinese.GBK, row): // traditional characters
 		return badRow
-	case count.common > 0, count.wide > 2, !hasRival(row):
+	case count.common > 0, count.wide > 2, !isWrittenElsewhere(row):
 		return noDoubt
 	}
 	return unclear
@@ -201,7 +201,7 @@ func (s *sniffer) tell(sample []byte) error {
 	case seen.isUTF8():
 		s.charset = &charset{name: "utf-8", sniffed: true}
 	case (!seen.likely() || 2*seen.bytes <= seen.other) && countShiftJIS(sample).isShiftJIS() &&
-		!hasRival(sample[:min(len(sample), 4<<10)]):
+		!isWrittenElsewhere(sample[:min(len(sample), 4<<10)]):
 		s.charset = &charset{name: "shift_jis", encoding: japanese.ShiftJIS, sniffed: true}
 	default:
 		return &CSVError{Code: CSVUnknownEncoding, Detail: unknownEncoding}

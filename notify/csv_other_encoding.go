@@ -15,21 +15,21 @@ import (
 	"golang.org/x/text/encoding/traditionalchinese"
 )
 
-// rivals are encodings of which short texts are well-formed Shift_JIS too.
-var rivals = []encoding.Encoding{
+// otherEncodings are those of which short texts are well-formed Shift_JIS too.
+var otherEncodings = []encoding.Encoding{
 	japanese.EUCJP, simplifiedchinese.GBK, traditionalchinese.Big5, korean.EUCKR,
 	charmap.Windows1250, charmap.Windows1251, charmap.Windows1252, charmap.Windows1253, charmap.Windows1255,
 	charmap.Windows1256, charmap.Windows1257, charmap.Windows1258, charmap.Windows874, charmap.ISO8859_5,
 	charmap.ISO8859_7, charmap.KOI8R, charmap.CodePage866, charmap.Macintosh, charmap.MacintoshCyrillic,
 }
 
-// hasRival reports whether a text that is Shift_JIS is one that people write in another encoding too.
-func hasRival(text []byte) bool {
-	return slices.ContainsFunc(rivals, func(rival encoding.Encoding) bool { return isWrittenIn(rival, text) })
+// isWrittenElsewhere reports whether a text that is Shift_JIS is one that people write in another encoding too.
+func isWrittenElsewhere(text []byte) bool {
+	return slices.ContainsFunc(otherEncodings, func(other encoding.Encoding) bool { return isWrittenIn(other, text) })
 }
 
-func isWrittenIn(rival encoding.Encoding, text []byte) bool {
-	decoded, err := rival.NewDecoder().Bytes(text)
+func isWrittenIn(other encoding.Encoding, text []byte) bool {
+	decoded, err := other.NewDecoder().Bytes(text)
 	return err == nil && isWritten(decoded)
 }
 
