@@ -15,7 +15,7 @@ var layers = [][]string{
 	{"starter"},
 	{"workflows"},
 	{"activities"},
-	{"settlement"},
+	{"outbox", "settlement"},
 	{"carrier", "devstack"},
 	{"migrations", "simulator"},
 	{"store"},

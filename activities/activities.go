@@ -13,6 +13,7 @@ import (
 
 	"github.com/todoku/todoku/carrier"
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/outbox"
 	"github.com/todoku/todoku/settlement"
 	"github.com/todoku/todoku/store"
 	"github.com/todoku/todoku/store/group"
@@ -86,7 +87,7 @@ type Activities struct {
 	Shards ShardStarter
 
 	// Batches starts the batches of schedules' runs. Nil: they are left to the loop that starts batches.
-	Batches BatchStarter
+	Batches outbox.BatchStarter
 
 	// Schedules are those of Temporal. They are needed where SyncSchedules runs.
 	Schedules TemporalSchedules

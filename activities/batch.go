@@ -66,7 +66,7 @@ func (a *Activities) CarryBatch(ctx context.Context, id uuid.UUID, turn time.Dur
 			return Carried{}, retryAfter(0, "the worker stops: another one goes on")
 		}
 		from = c.From
-		carried := Carried{Done: c.Outstanding() == 0, Details: details(c)}
+		carried := Carried{Done: c.Finished(), Details: details(c)}
 		if carried.In = rest(c); carried.Done || carried.In > 0 {
 			// Whoever has to do something earlier wakes the workflow.
 			_, err := a.Store.Carry(ctx, id, from, carried.In+CarryTurn)

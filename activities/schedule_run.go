@@ -9,13 +9,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/outbox"
 	"github.com/todoku/todoku/store"
 )
-
-// BatchStarter starts the workflow that carries a batch. One that was started before is success.
-type BatchStarter interface {
-	StartBatch(ctx context.Context, workflowID string, id uuid.UUID, channel notify.Channel) error
-}
 
 // DueRun is a run of a schedule that is due.
 type DueRun struct {
@@ -106,9 +102,7 @@ func (a *Activities) tellOfRun(ctx context.Context, run store.ScheduleRun) {
 	}
 	b, err := a.Store.Batch(ctx, *run.BatchID)
 	if err == nil {
-		if err = a.Batches.StartBatch(ctx, b.WorkflowID, b.ID, b.Channel); err == nil {
-			err = a.Store.MarkBatchStarted(ctx, b.ID, b.WorkflowID)
-		}
+		err = outbox.StartBatch(ctx, a.Store, a.Batches, b.Workflow())
 	}
 	if err != nil {
 		a.Log.WarnContext(ctx, "batch not started: left to the loop that starts batches", "batch_id", *run.BatchID, "error", err)

@@ -61,6 +61,9 @@ type Counts struct {
 // Outstanding is how many are not final.
 func (c Counts) Outstanding() int64 { return c.Accepted + c.Sending + c.Pending }
 
+// Finished reports whether every notification is final. In SQL it is batchOutstanding = 0.
+func (c Counts) Finished() bool { return c.Outstanding() == 0 }
+
 // BatchState is what a batch is doing.
 type BatchState string
 
@@ -78,7 +81,7 @@ func (b Batch) State() BatchState {
 	switch {
 	case b.CanceledAt != nil:
 		return BatchCanceled
-	case b.FinishedAt != nil || b.Outstanding() == 0:
+	case b.FinishedAt != nil || b.Finished():
 		return BatchFinished
 	case b.PausedAt != nil:
 		return BatchPaused
@@ -87,6 +90,9 @@ func (b Batch) State() BatchState {
 	}
 	return BatchRunning
 }
+
+// Workflow is the workflow that carries the batch.
+func (b Batch) Workflow() BatchWorkflow { return BatchWorkflow{b.ID, b.WorkflowID, b.Channel} }
 
 // ofBatch is the condition by which the notifications n of batch b are found: whoever reads more than those
 // that are still to be sent reads a part of the primary key, in which what others accepted at the same
@@ -110,6 +116,9 @@ const batchCounts = `(
 		SELECT status, delta FROM batch_moves WHERE batch_id = b.id
 	) AS parts
 )`
+
+// batchOutstanding is, of counts c, how many notifications are not final.
+const batchOutstanding = `(c.accepted + c.sending + c.pending)`
 
 // batchSent is, of counts c, how many notifications were sent, or were tried in vain. What is under way
 // may be given back.

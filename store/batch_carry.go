@@ -25,7 +25,6 @@ type Carry struct {
 	WaitsFor      time.Duration // until the batch is due
 	Held          bool          // paused, or its sender is stopped
 	Canceled      bool
-	Finished      bool
 	Counts
 }
 
@@ -37,7 +36,7 @@ func (s *Store) Carry(ctx context.Context, id uuid.UUID, from int32, looksAfter 
 		SELECT b.channel::text, b.total, b.shard_size, b.shards, b.shards_started,
 			unsent.rows, coalesce(unsent.first, least(b.shards_started * b.shard_size, b.total)),
 			coalesce(clock_timestamp() - b.shard_started_at, '0'), greatest('0', b.send_at - clock_timestamp()),
-			b.paused_at IS NOT NULL OR s.stopped_at IS NOT NULL, b.canceled_at IS NOT NULL, b.finished_at IS NOT NULL,
+			b.paused_at IS NOT NULL OR s.stopped_at IS NOT NULL, b.canceled_at IS NOT NULL,
 			c.accepted, c.sending, c.pending, c.success, c.failed, c.unknown, c.skipped, c.canceled
 		FROM batches b
 		JOIN senders s ON s.id = b.sender_id
@@ -148,7 +147,7 @@ func (s *Store) FinishBatches(ctx context.Context) ([]BatchWorkflow, error) {
 			SELECT b.id
 			FROM batches b
 			CROSS JOIN LATERAL `+batchCounts+` AS c
-			WHERE b.finished_at IS NULL AND c.accepted + c.sending + c.pending = 0
+			WHERE b.finished_at IS NULL AND `+batchOutstanding+` = 0
 		) AS done
 		WHERE u.id = done.id AND u.finished_at IS NULL
 		RETURNING u.id, u.workflow_id, u.channel::text`)

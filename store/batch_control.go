@@ -16,7 +16,7 @@ import (
 
 // batchGoesOn is the condition under which batch b can be controlled: something of it is not final. That
 // it is finished is written down a little later.
-const batchGoesOn = `b.finished_at IS NULL AND EXISTS (SELECT FROM ` + batchCounts + ` AS c WHERE c.accepted + c.sending + c.pending > 0)`
+const batchGoesOn = `b.finished_at IS NULL AND EXISTS (SELECT FROM ` + batchCounts + ` AS c WHERE ` + batchOutstanding + ` > 0)`
 
 // PauseBatch stops claims of the batch's notifications until it is resumed. The first reason is kept.
 // The error is ErrNotFound when there is no such batch.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/todoku/todoku/outbox"
 	"github.com/todoku/todoku/settlement"
 	"github.com/todoku/todoku/starter"
 	"github.com/todoku/todoku/store"
@@ -80,10 +81,7 @@ func (b *Batches) finish(ctx context.Context) error {
 func (b *Batches) start(ctx context.Context) error {
 	waiting, err := b.Store.UnstartedBatches(ctx, batchAge, batchLimit)
 	for _, batch := range waiting {
-		startErr := b.Starter.StartBatch(ctx, batch.WorkflowID, batch.ID, batch.Channel)
-		if startErr == nil {
-			startErr = b.Store.MarkBatchStarted(ctx, batch.ID, batch.WorkflowID)
-		}
+		startErr := outbox.StartBatch(ctx, b.Store, b.Starter, batch)
 		if err = errors.Join(err, startErr); starter.Away(startErr) {
 			return err
 		}

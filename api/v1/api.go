@@ -16,6 +16,7 @@ import (
 	"github.com/todoku/todoku/api/background"
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/outbox"
 	"github.com/todoku/todoku/settings"
 	"github.com/todoku/todoku/settlement"
 	"github.com/todoku/todoku/store"
@@ -24,11 +25,10 @@ import (
 
 // Starter is what the API needs of the door to Temporal.
 type Starter interface {
+	outbox.BatchStarter
 	// StartNotification starts the workflow that carries a notification; one that was started
 	// before is success.
 	StartNotification(ctx context.Context, id uuid.UUID, channel notify.Channel) error
-	// StartBatch starts the workflow that carries a batch; one that was started before is success.
-	StartBatch(ctx context.Context, workflowID string, id uuid.UUID, channel notify.Channel) error
 	// SyncSchedules has Temporal's Schedules made what the table says: all of them, or those that were
 	// changed. It does not wait.
 	SyncSchedules(ctx context.Context, all bool) error

@@ -20,6 +20,7 @@ import (
 
 	"github.com/todoku/todoku/api/problem"
 	"github.com/todoku/todoku/notify"
+	"github.com/todoku/todoku/outbox"
 	"github.com/todoku/todoku/store"
 )
 
@@ -216,12 +217,8 @@ func (a *API) startBatch(b store.Batch) {
 		return
 	}
 	a.Starts.Submit(func(ctx context.Context) {
-		if err := a.Starter.StartBatch(ctx, b.WorkflowID, b.ID, b.Channel); err != nil {
+		if err := outbox.StartBatch(ctx, a.Store, a.Starter, b.Workflow()); err != nil {
 			a.Logger.WarnContext(ctx, "workflow not started: left to the worker", "batch_id", b.ID, "error", err)
-			return
-		}
-		if err := a.Store.MarkBatchStarted(ctx, b.ID, b.WorkflowID); err != nil {
-			a.Logger.WarnContext(ctx, "start not marked: the worker will start it again, which changes nothing", "batch_id", b.ID, "error", err)
 		}
 	})
 }

@@ -48,7 +48,7 @@ func (a *API) batchProgress(c *gin.Context) error {
 		if err != nil {
 			return err
 		}
-		final := b.Outstanding() == 0
+		final := b.Finished()
 		event := "progress"
 		if final {
 			event = "finished"
