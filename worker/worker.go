@@ -187,7 +187,7 @@ func (w *Worker) workers() (all, senders []worker.Worker) {
 			WorkerStopTimeout:           stopLimit,
 			Interceptors:                []interceptor.WorkerInterceptor{&catchPanics{}},
 		})
-		act.RegisterActivity(w.Activities)
+		registerActivities(act, w.Activities, queue)
 		if queue == activities.SendSMSQueue || queue == activities.SendCallQueue {
 			senders = append(senders, act)
 		} else {
@@ -203,10 +203,25 @@ func (w *Worker) workers() (all, senders []worker.Worker) {
 			Interceptors:                []interceptor.WorkerInterceptor{&catchPanics{}},
 		})
 		both.RegisterWorkflow(workflow)
-		both.RegisterActivity(w.Activities)
+		registerActivities(both, w.Activities, queue)
 		all = append(all, both)
 	}
 	return all, senders
+}
+
+// registerActivities registers the activities of one task queue, and no others.
+func registerActivities(r worker.ActivityRegistry, a *activities.Activities, queue string) {
+	for _, activity := range map[string][]any{
+		activities.SendSMSQueue:     {a.Send, a.CarryBatch},
+		activities.SendCallQueue:    {a.Send, a.CarryBatch},
+		activities.StatusCheckQueue: {a.LookUp, a.CheckStatus, a.Reconcile, a.CompareBatch, a.GiveUpCarrierCheck},
+		activities.InboundQueue:     {a.FollowInbound},
+		activities.TaskRouterQueue:  {a.CarryOutTaskRouter},
+		activities.ReminderQueue:    {a.RunSchedule},
+		activities.SyncQueue:        {a.SyncSchedules},
+	}[queue] {
+		r.RegisterActivity(activity)
+	}
 }
 
 // catchPanics makes errors of the panics of activities. Temporal's SDK does so too, but writes the value of
