@@ -151,7 +151,7 @@ func (w *Workflows) Settled(ctx context.Context, workflowID string, status notif
 // Wake records a wish to look at the ledger, where the notification's workflow was started.
 func (w *Workflows) Wake(ctx context.Context, workflowID string) (alive bool, err error) {
 	err = w.call(ctx, func() {
-		alive = slices.ContainsFunc(w.started, func(id uuid.UUID) bool { return workflowID == "notification/"+id.String() })
+		alive = slices.ContainsFunc(w.started, func(id uuid.UUID) bool { return workflowID == notify.NotificationWorkflowID(id) })
 		if alive {
 			w.woken = append(w.woken, workflowID)
 		}
