@@ -13,12 +13,9 @@ const (
 	// defaultConnections is how many creates of one process are in flight at most.
 	defaultConnections = 100
 
-	// smallestGroup is how many rows are claimed at once, at least, while there are so many.
-	smallestGroup = 32
-
 	// claimedAhead is how many rows of batches and shards may be claimed and wait for a connection: while a group is
 	// claimed, as many wait. They are in doubt when the worker dies, as those in flight are.
-	claimedAhead = 2 * smallestGroup
+	claimedAhead = 2 * groupSize
 
 	// loweredFor is how long after the connections were lowered they are not lowered again: what comes in that time
 	// answers requests of before.
@@ -93,16 +90,6 @@ func (c *connections) lower() (left int, lowered bool) {
 	return left - away, true
 }
 
-// claimable waits until some rows may be claimed, and returns how many: at least a group that is worth a statement. They
-// are given back one by one, or all together when none was claimed.
-func (c *connections) claimable(ctx context.Context, most int) (int, error) {
-	few := min(most, smallestGroup)
-	if err := c.room.Acquire(ctx, int64(few)); err != nil {
-		return 0, err
-	}
-	n := few
-	for n < most && c.room.TryAcquire(1) {
-		n++
-	}
-	return n, nil
-}
+// claimable waits until a group may be claimed: a claim costs nearly as much for one row as for all of them. Its rows
+// are given back one by one, or those that were not claimed together.
+func (c *connections) claimable(ctx context.Context) error { return c.room.Acquire(ctx, groupSize) }

@@ -88,18 +88,17 @@ func (a *Activities) sendShard(ctx context.Context, ref Ref) error {
 // claimGroup claims rows that the shard adopts or, where there are none, its own, as soon as there is room for a group.
 func (a *Activities) claimGroup(ctx context.Context, ref Ref, room *room, posts *panics.Group) (int, error) {
 	c := a.connections()
-	limit, err := c.claimable(ctx, groupSize)
-	if err != nil {
+	if err := c.claimable(ctx); err != nil {
 		return 0, err
 	}
 	claim := func(limit int, adopt int64) (int, error) {
 		return a.claimAndPost(ctx, ref, limit, adopt, posts, func() { c.room.Release(1) })
 	}
-	n, err := a.adoptGroup(ref, room, limit, claim)
+	n, err := a.adoptGroup(ref, room, claim)
 	if n == 0 && err == nil {
-		n, err = claim(limit, 0)
+		n, err = claim(groupSize, 0)
 	}
-	c.room.Release(int64(limit - n))
+	c.room.Release(int64(groupSize - n))
 	return n, err
 }
 
@@ -125,8 +124,8 @@ type room struct {
 
 // adoptGroup claims singles of the sender that wait, as far as the shard has room. A shard that adopts none has no
 // sender for that.
-func (a *Activities) adoptGroup(ref Ref, room *room, limit int, claim func(limit int, adopt int64) (int, error)) (int, error) {
-	limit = min(limit, room.left)
+func (a *Activities) adoptGroup(ref Ref, room *room, claim func(limit int, adopt int64) (int, error)) (int, error) {
+	limit := min(groupSize, room.left)
 	if limit <= 0 || ref.Adopt == 0 {
 		return 0, nil
 	}

@@ -32,7 +32,7 @@ func (a *Activities) settleAnswer(ctx context.Context, receipt notify.Receipt) e
 // answerWriter groups answers to creates, over all activities of the process.
 func (a *Activities) answerWriter() *group.Writer[notify.Receipt, struct{}] {
 	a.answersOnce.Do(func() {
-		a.answers = group.NewWriter(group.Prompt, func(ctx context.Context, receipts ...notify.Receipt) ([]struct{}, error) {
+		a.answers = group.NewWriter(group.Patient, func(ctx context.Context, receipts ...notify.Receipt) ([]struct{}, error) {
 			settled, err := a.Store.Settle(ctx, receipts...)
 			return make([]struct{}, len(receipts)), errors.Join(err, settlement.Handle(ctx, a.Store, a.Log, settled...))
 		}, store.IsOutage)
