@@ -21,8 +21,6 @@ const (
 
 	strayLimit = 10_000 // how many sends that no row has one run looks into at most
 	foundLimit = 1000   // how many of them become rows at most
-
-	signalsInFlight = 8
 )
 
 // Reconciled counts what one run has put right.
